@@ -44,7 +44,7 @@ def make_motivating(
         m_\emptyset = 2r, \quad m_1 = x_1 - 2r, \quad m_2 = x_2 - 2r, \quad m_{12} = 2 x_1 x_2 + 2r,
 
     and the SHAP value of the first feature is :math:`\phi_1 = m_1 + m_{12} / 2 = x_1 + x_1 x_2 - r`. At
-    (1, -0.7), with :math:`r = 0.3`, it is zero: the main effect 0.4 and half of the interaction, -0.4, cancel.
+    (1, -0.7), with :math:`r = 0.3`, it is zero: the main effect 0.4 and half the interaction, -0.4, cancel.
 
     References
     ----------
