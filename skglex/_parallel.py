@@ -30,8 +30,9 @@ def run(
     return list(_progress(results, len(tasks), verbose, label))
 
 
-def row_chunks(n_rows: int, size: int = ROW_CHUNK) -> list[tuple[int, int]]:
-    """Split rows into ranges of a fixed size."""
+def row_chunks(n_rows: int) -> list[tuple[int, int]]:
+    """Split rows into ranges: eight or more of them, unless they get too short to be worth a task."""
+    size = min(ROW_CHUNK, max(256, -(-n_rows // 8)))
     return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 

@@ -225,6 +225,7 @@ def shapley_tables(
     value_ptr,
     column_ptr,
     leaf_column,
+    own_ptr,
     leaf_ptr,
     bit,
     flip,
@@ -243,29 +244,27 @@ def shapley_tables(
     Tables of one group are ordered by output, then by column.
     """
     n_outputs = value.shape[1]
-    origin = fixed_ptr[group_leaf[g0]]
-    at = 0
     for g in range(g0, g1):
         size = table_ptr[g + 1] - table_ptr[g]
-        base = value_ptr[g] - value_ptr[g0]
         n_columns = column_ptr[g + 1] - column_ptr[g]
         for leaf in range(group_leaf[g], group_leaf[g + 1]):
             k = n_players[leaf]
-            n_own = k * (k - 1) // 2 if pairs else k
+            n_own = own_ptr[leaf + 1] - own_ptr[leaf]
             if size == 0 or n_own == 0:
-                at += n_own
                 continue
             own = np.empty((n_own, 1 << k))
-            f = fixed[fixed_ptr[leaf] - origin :]
+            f = fixed[fixed_ptr[leaf] :]
             n_bits = _count_bits(k)
             if pairs:
                 _shapley_interactions(f, k, n_bits, own)
             else:
                 _shapley(f, k, n_bits, own)
+            violated = np.empty(size, np.int64)
             for p in range(size):
-                violated = _leaf_pattern(p, bit, flip, player, leaf_ptr[leaf], leaf_ptr[leaf + 1])
-                for v in range(n_outputs):
-                    for c in range(n_own):
-                        slot = base + (v * n_columns + leaf_column[at + c]) * size + p
-                        tables[slot] += value[leaf, v] * own[c, violated]
-            at += n_own
+                violated[p] = _leaf_pattern(p, bit, flip, player, leaf_ptr[leaf], leaf_ptr[leaf + 1])
+            for v in range(n_outputs):
+                for c in range(n_own):
+                    column = v * n_columns + leaf_column[own_ptr[leaf] + c]
+                    table = tables[value_ptr[g] + column * size :]
+                    for p in range(size):
+                        table[p] += value[leaf, v] * own[c, violated[p]]

@@ -94,7 +94,7 @@ def from_treelite(
         grid, e_slot[:n], e_lo[:n], e_hi[:n], e_missing[:n].astype(bool), e_mask[:n], pool
     )
     value, output = _leaf_values(trees, field, nodes, leaf_node, tree_ptr, n_nodes)
-    base = np.asarray(field("base_scores"), dtype=np.float64).ravel()
+    base = np.array(field("base_scores"), dtype=np.float64).ravel()  # a copy: it is a view, too
     if field("average_tree_output")[0]:
         value = value / n_trees
     return LeafEnsemble(
