@@ -1,4 +1,6 @@
 """skglex: exact functional decomposition of tree ensembles for scikit-learn."""
 
+from skglex._decomposer import GlexDecomposer
+
 __version__ = "0.1.0"
-__all__: list[str] = []
+__all__ = ["GlexDecomposer"]
