@@ -79,9 +79,9 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     def _fit_model(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Any:
         """Take or fit the estimator, read it and keep the background. Returns X as the model takes it."""
-        X = validate_data(self, X, skip_check_array=True)
         if not isinstance(_thaw(self.estimator), Pipeline):
             X = check_rows(X)
+        X = validate_data(self, X, skip_check_array=True)
         weight = None if sample_weight is None else self._check_weight(sample_weight, X)
         self.classes_ = None
         if self._takes_as_is(y):
@@ -205,9 +205,9 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
     def _check_X(self, X: Any) -> Any:
         """Check rows given after fitting, and take them to the model's space."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, skip_check_array=True)
         if self._preprocess is None:
             X = check_rows(X)
+        X = validate_data(self, X, reset=False, skip_check_array=True)
         Xt = self._to_model_space(X)
         self._check_columns(Xt)
         return Xt

@@ -55,10 +55,6 @@ class ReadModel:
         The model's own raw prediction of given rows, of shape (n_samples,) or (n_samples, n_outputs).
     classes : ndarray, or None
         Labels, where the model is a classifier that has them.
-    n_boosted : int
-        Number of trees summed in float32 by the model itself; sets the tolerance of the proof.
-    background : tuple, or None
-        The rows and weights that a model brings along as its own background.
     """
 
     ensemble: LeafEnsemble

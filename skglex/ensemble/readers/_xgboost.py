@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,6 @@ def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
     counted = booster[: model.best_iteration + 1] if wrapped and _stopped_early(model) else booster
     tree_model, categories = _to_treelite(counted)
 
-    def margin(X: Any) -> NDArray[np.float32]:
-        if wrapped:
-            return np.asarray(model.predict(X, output_margin=True))
-        return np.asarray(booster.inplace_predict(X, predict_type="margin", validate_features=False))
-
     return ReadModel(
         ensemble=from_treelite(tree_model, as_float32=True),
         input=InputSpec(
@@ -43,9 +39,18 @@ def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
             missing=np.nan if not wrapped or model.missing is None else float(model.missing),
             sparse_is_missing=True,
         ),
-        margin=margin,
+        margin=partial(_wrapper_margin if wrapped else _booster_margin, model),
         classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
     )
+
+
+def _wrapper_margin(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
+    return np.asarray(model.predict(X, output_margin=True))
+
+
+def _booster_margin(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
+    # inplace_predict takes infinities, which a DMatrix refuses
+    return np.asarray(booster.inplace_predict(X, predict_type="margin", validate_features=False))
 
 
 def _stopped_early(model: xgb.XGBModel) -> bool:
