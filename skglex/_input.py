@@ -52,7 +52,9 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
             column = rows.iloc[:, feature] if hasattr(rows, "iloc") else rows[names[feature]]
             out[:] = frame_column(column, names[feature], spec.categories.get(int(feature)))
     elif sp.issparse(X):
-        part = X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
+        part = (
+            X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
+        )
         columns[:] = _dense(part.tocsc(), np.nan if spec.sparse_is_missing else 0.0)
     else:
         columns[:] = X[start:stop].T[grid.features]
