@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -331,8 +332,6 @@ class FeatureRemover(TreeModelWrapper):
             if not is_frame(X):
                 raise ValueError(f"features is a callable, which needs a data frame; got {type(X).__name__}")
             features = features(X)
-        if isinstance(features, (str, int, np.integer)):
-            features = [features]
         groups = self.feature_groups or {}
         items: list[Any] = []
         for item in _as_items(features, self._raw_names(X)):
@@ -393,6 +392,8 @@ def _as_items(features: Any, names: list[str]) -> list[Any]:
         return list(range(*features.indices(len(names))))
     if isinstance(features, (str, int, np.integer)):
         return [features]
+    if not isinstance(features, Iterable):
+        raise ValueError(f"features must be names, positions, a mask or a callable; got {features!r}")
     items = list(features)
     if items and all(isinstance(item, (bool, np.bool_)) for item in items):
         return list(resolve_features(items, names))
