@@ -9,7 +9,6 @@ release = version = skglex.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
@@ -20,10 +19,6 @@ html_theme = "pydata_sphinx_theme"
 
 autosummary_generate = True
 numpydoc_show_class_members = False
-intersphinx_mapping = {
-    "numpy": ("https://numpy.org/doc/stable", None),
-    "sklearn": ("https://scikit-learn.org/stable", None),
-}
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

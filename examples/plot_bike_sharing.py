@@ -151,7 +151,7 @@ for ax in [*main, pairs[0]]:
     ax.axhline(0, color="grey", lw=0.8, zorder=0)
     ax.set_ylabel(MARGIN if ax in (main[0], pairs[0]) else "")
 
-picture = Path(__file__).with_name("bike_sharing.png")
+picture = Path("bike_sharing.png").resolve()
 figure.savefig(picture, dpi=100)
 
 # %%
