@@ -14,10 +14,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 default_role = "code"
 html_theme = "pydata_sphinx_theme"
 
 autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings have them
 numpydoc_show_class_members = False
 
 sphinx_gallery_conf = {

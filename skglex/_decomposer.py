@@ -36,11 +36,11 @@ _LARGEST_TABLE = 1 << 27
 class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     """Exact functional decomposition of a tree ensemble into main effects and interactions.
 
-    The margin (raw score) of the model at x is split into components,
+    The margin (raw score) of the model at x is split into components, ::
 
         margin(x) = m_0 + sum over feature sets S of m_S(x_S),
 
-    identified by averaging: for every leaf l with value v_l and path features P_l,
+    identified by averaging: for every leaf l with value v_l and path features P_l, ::
 
         m_S(x) = sum_l v_l * sum over V in S of (-1)^(|S| - |V|) * 1[x_V] * E_l(P_l minus V)   (P_l holds S)
 
@@ -107,7 +107,9 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     background_ : Bunch
         ``rows`` (positions in the X given to `fit`) and ``weights``.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Number of columns of the X given to `fit`.
+    feature_names_in_ : ndarray of shape (``n_features_in_``,)
+        Their names, where X is a data frame.
 
     See Also
     --------
@@ -266,7 +268,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_), of type ``dtype``, or a data frame (see ``set_output``)
+        ndarray of shape (n_samples, ``n_components_``), of type ``dtype``, or a data frame (see ``set_output``)
             On the margin scale; columns as in `get_feature_names_out`. Several outputs: class after class.
 
         Raises
@@ -297,7 +299,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
 
         Returns
         -------
-        ndarray of shape (n_components_,), object
+        ndarray of shape (``n_components_``,), object
         """
         check_is_fitted(self)
         self._require_components()
