@@ -136,7 +136,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     >>> from skglex import GlexDecomposer
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> y = X[:, 0] + 2 * X[:, 0] * X[:, 1]
-    >>> model = XGBRegressor(n_estimators=20, max_depth=2).fit(X, y)
+    >>> model = XGBRegressor(n_estimators=100, max_depth=2).fit(X, y)
     >>> decomposer = GlexDecomposer(model).fit(X)
     >>> decomposer.get_feature_names_out()
     array(['x0', 'x1', 'x2', 'x0:x1', 'x0:x2', 'x1:x2'], dtype=object)
