@@ -37,11 +37,11 @@ _LARGEST_TABLE = 1 << 27
 class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     """Exact functional decomposition of a tree ensemble into main effects and interactions.
 
-    The margin (raw score) of the model at x is split into components,
+    The margin (raw score) of the model at x is split into components, ::
 
         margin(x) = m_0 + sum over feature sets S of m_S(x_S),
 
-    identified by averaging: for every leaf l with value v_l and path features P_l,
+    identified by averaging: for every leaf l with value v_l and path features P_l, ::
 
         m_S(x) = sum_l v_l * sum over V in S of (-1)^(|S| - |V|) * 1[x_V] * E_l(P_l minus V)   (P_l holds S)
 
@@ -108,7 +108,9 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     background_ : Bunch
         ``rows`` (positions in the X given to `fit`) and ``weights``.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Number of columns of the X given to `fit`.
+    feature_names_in_ : ndarray of shape (``n_features_in_``,)
+        Their names, where X is a data frame.
 
     See Also
     --------
@@ -134,7 +136,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     >>> from skglex import GlexDecomposer
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> y = X[:, 0] + 2 * X[:, 0] * X[:, 1]
-    >>> model = XGBRegressor(n_estimators=20, max_depth=2).fit(X, y)
+    >>> model = XGBRegressor(n_estimators=100, max_depth=2).fit(X, y)
     >>> decomposer = GlexDecomposer(model).fit(X)
     >>> decomposer.get_feature_names_out()
     array(['x0', 'x1', 'x2', 'x0:x1', 'x0:x2', 'x1:x2'], dtype=object)
@@ -266,7 +268,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_), of type ``dtype``, or a data frame (see ``set_output``)
+        ndarray of shape (n_samples, ``n_components_``), of type ``dtype``, or a data frame (see ``set_output``)
             On the margin scale; columns as in `get_feature_names_out`. Several outputs: class after class.
 
         Raises
@@ -297,7 +299,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
 
         Returns
         -------
-        ndarray of shape (n_components_,), object
+        ndarray of shape (``n_components_``,), object
         """
         check_is_fitted(self)
         self._require_components()

@@ -90,7 +90,9 @@ class FeatureRemover(TreeModelWrapper):
     background_ : Bunch
         ``rows`` (positions in the X given to `fit`) and ``weights``.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Number of columns of the X given to `fit`.
+    feature_names_in_ : ndarray of shape (``n_features_in_``,)
+        Their names, where X is a data frame.
 
     See Also
     --------
