@@ -192,7 +192,7 @@ class FeatureRemover(TreeModelWrapper):
             warnings.warn(
                 "all features are removed: the predictions are constant, the intercept",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self._debiased = average_out(ensemble, self._make_weighting(), keep, self.n_jobs)
         return self

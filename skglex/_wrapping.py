@@ -123,7 +123,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                     "have. Use weighting='empirical'"
                 )
             for warning in caught:
-                warnings.warn(str(warning.message), warning.category, stacklevel=3)
+                warnings.warn(str(warning.message), warning.category, stacklevel=4)
         self._keep_background(Xt, weight)
         return X, Xt
 
@@ -160,7 +160,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                 f"the {type(estimator).__name__} is fitted already and will be cloned and fitted again, since y was "
                 "passed. To keep it as it is, pass sklearn.frozen.FrozenEstimator(estimator) or prefit=True",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return fitted and y is None
 
@@ -178,7 +178,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             warnings.warn(
                 "the model is fitted with base_margin, which is not part of it: it is decomposed without",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         if get_config()["enable_metadata_routing"]:
             given = {} if sample_weight is None else {"sample_weight": sample_weight}
