@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,9 +33,13 @@ def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
     link = tree_model.get_header_accessor().get_field("postprocessor")
     if learner["objective"]["name"] == "multi:softmax" and not wrapped:
         link = "max_index"  # such a booster predicts the class; a wrapper asks it for probabilities
+    ensemble = from_treelite(tree_model, as_float32=True)
+    if not counted.num_boosted_rounds():
+        # XGBoost may leave the base score of a model that saw no data as it is, without the link: take its word
+        ensemble = replace(ensemble, base=_margin_without_trees(booster))
 
     return ReadModel(
-        ensemble=from_treelite(tree_model, as_float32=True),
+        ensemble=ensemble,
         input=InputSpec(
             n_features=booster.num_features(),
             feature_names=booster.feature_names,
@@ -58,6 +63,15 @@ def _booster_margin(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
     return np.asarray(booster.inplace_predict(X, predict_type="margin", validate_features=False))
 
 
+def _margin_without_trees(booster: xgb.Booster) -> NDArray[np.float64]:
+    row = xgb.DMatrix(
+        np.full((1, booster.num_features()), np.nan),
+        feature_names=booster.feature_names,
+        feature_types=booster.feature_types,
+    )
+    return np.asarray(booster.predict(row, output_margin=True), dtype=np.float64).ravel()
+
+
 def _wrapper_output(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
     return np.asarray(model.predict_proba(X) if isinstance(model, xgb.XGBClassifier) else model.predict(X))
 
@@ -79,9 +93,12 @@ def _to_treelite(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArra
     XGBoost >= 3.1 keeps those in a container that treelite refuses; its splits speak of the codes alone, so
     the model can do without.
     """
-    if "c" not in (booster.feature_types or []):
+    n_rounds = booster.num_boosted_rounds()
+    if n_rounds and "c" not in (booster.feature_types or []):
         return treelite.frontend.from_xgboost(booster), {}
     content = json.loads(booster.save_raw("json"))
+    if not n_rounds:  # treelite refuses base scores of several classes where no tree belongs to them
+        content["learner"]["learner_model_param"] |= {"num_class": "0", "base_score": "0.5"}
     tree_model = content["learner"]["gradient_booster"]
     tree_model = tree_model.get("gbtree", tree_model)["model"]
     container = tree_model.get("cats", _NO_CATEGORIES)
