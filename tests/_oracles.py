@@ -120,7 +120,7 @@ def rounding(model, intercept):
 
     Adding T numbers in float32, one after the other, is off by at most T * 2^-24 times the sum of their
     absolute values (to first order); each is known to 2^-24 itself and so is the base score, which a link
-    function (a logarithm in float32) may have gone over. EPSILON is 2^-23, and the trees count twice since the
+    function (a logarithm in float32) may have gone over. EPSILON is 2^-23, and trees count twice since the
     intercept stands for the base score: at most four times the bound.
     """
     trees = read_json(model)

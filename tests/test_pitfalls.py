@@ -72,7 +72,7 @@ def check_against_brute_force(model, rows, background, atol=None, to_model=lambd
 
 def test_values_beside_thresholds_go_the_way_of_float32():
     # thresholds of "exact" lie halfway between data values: on data rounded to 0.1 the float64 of 0.1, 0.2,
-    # ... lies beside the float32 threshold, and sums of components do not notice a row that goes the wrong way
+    # ... lies beside the float32 threshold, and sums of components do not notice a row gone astray
     rng = np.random.default_rng(0)
     X = rng.integers(0, 30, size=(400, 3)) / 10
     y = X[:, 0] * X[:, 1] + (X[:, 2] > 1.5)

@@ -188,7 +188,7 @@ def model_of():
 
 
 def hard_rows(model, X, seed=0):
-    """Training rows; rows on thresholds and beside them; missing, infinite, huge values; zeros of both signs."""
+    """Training rows; rows on and beside thresholds; missing, infinite, huge values; zeros of both signs."""
     rng = np.random.default_rng(seed)
     rows = [X[rng.choice(len(X), 60, replace=False)]]
     for j, found in thresholds(model).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from skglex.ensemble.readers._treelite import from_treelite
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
 
 
-def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
-    """Read a booster (all of its trees) or a fitted wrapper (trees up to ``best_iteration``)."""
+def read(model: Any) -> ReadModel:
+    """Read a booster (all of its trees) or a fitted `XGBModel` (trees up to ``best_iteration``)."""
     wrapped = isinstance(model, xgb.XGBModel)
     booster = model.get_booster() if wrapped else model
     learner = json.loads(booster.save_config())["learner"]
@@ -30,7 +31,7 @@ def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
         )
     counted = booster[: model.best_iteration + 1] if wrapped and _stopped_early(model) else booster
     tree_model, categories = _to_treelite(counted)
-    link = tree_model.get_header_accessor().get_field("postprocessor")
+    link = str(tree_model.get_header_accessor().get_field("postprocessor"))
     if learner["objective"]["name"] == "multi:softmax" and not wrapped:
         link = "max_index"  # such a booster predicts the class; a wrapper asks it for probabilities
     ensemble = from_treelite(tree_model, as_float32=True)
@@ -38,11 +39,14 @@ def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
         # XGBoost may leave the base score of a model that saw no data as it is, without the link: take its word
         ensemble = replace(ensemble, base=_margin_without_trees(booster))
 
+    ensemble = from_treelite(tree_model, as_float32=True)
+    if link == "sigmoid" and np.isinf(ensemble.base).any():
+        ensemble = replace(ensemble, base=_finite_log_odds(ensemble.base))
     return ReadModel(
         ensemble=ensemble,
         input=InputSpec(
             n_features=booster.num_features(),
-            feature_names=booster.feature_names,
+            feature_names=None if booster.feature_names is None else list(booster.feature_names),
             categories=categories,
             missing=np.nan if not wrapped or model.missing is None else float(model.missing),
             sparse_is_missing=True,
@@ -80,6 +84,13 @@ def _booster_output(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
     return np.asarray(booster.inplace_predict(X, validate_features=False))
 
 
+def _finite_log_odds(base: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Base scores of models that saw one class: XGBoost keeps the probability 1e-6 away from 0 and 1, in float32."""
+    one, margin = np.float32(1), np.float32(1e-6)
+    probability = np.where(base > 0, one - margin, margin)
+    return np.where(np.isinf(base), -np.log(one / probability - one), base).astype(np.float64)
+
+
 def _stopped_early(model: xgb.XGBModel) -> bool:
     try:
         return model.best_iteration is not None
@@ -115,4 +126,4 @@ def _decode(encoding: dict[str, Any]) -> NDArray[Any]:
         return np.array(values)
     raw = bytes(value % 256 for value in values)
     offsets = encoding["offsets"]
-    return np.array([raw[a:b].decode() for a, b in zip(offsets[:-1], offsets[1:])], dtype=object)
+    return np.array([raw[a:b].decode() for a, b in pairwise(offsets)], dtype=object)
