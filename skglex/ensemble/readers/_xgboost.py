@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from skglex.ensemble.readers._base import InputSpec, ReadModel
 from skglex.ensemble.readers._treelite import from_treelite
 
+_OLD_VECTOR_LEAVES = int(xgb.__version__.partition(".")[0]) < 3
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
 
 
@@ -38,9 +39,7 @@ def read(model: Any) -> ReadModel:
     if not counted.num_boosted_rounds():
         # XGBoost may leave the base score of a model that saw no data as it is, without the link: take its word
         ensemble = replace(ensemble, base=_margin_without_trees(booster))
-
-    ensemble = from_treelite(tree_model, as_float32=True)
-    if link == "sigmoid" and np.isinf(ensemble.base).any():
+    elif link == "sigmoid" and np.isinf(ensemble.base).any():
         ensemble = replace(ensemble, base=_finite_log_odds(ensemble.base))
     return ReadModel(
         ensemble=ensemble,
@@ -102,10 +101,10 @@ def _to_treelite(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArra
     """The booster as a treelite model, and the categories by code of features trained on a data frame.
 
     XGBoost >= 3.1 keeps those in a container that treelite refuses; its splits speak of the codes alone, so
-    the model can do without.
+    the model can do without. XGBoost < 3 writes vector leaves in a form that treelite does not know.
     """
     n_rounds = booster.num_boosted_rounds()
-    if n_rounds and "c" not in (booster.feature_types or []):
+    if n_rounds and "c" not in (booster.feature_types or []) and not _OLD_VECTOR_LEAVES:
         return treelite.frontend.from_xgboost(booster), {}
     content = json.loads(booster.save_raw("json"))
     if not n_rounds:  # treelite refuses base scores of several classes where no tree belongs to them
@@ -115,8 +114,20 @@ def _to_treelite(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArra
     container = tree_model.get("cats", _NO_CATEGORIES)
     if "cats" in tree_model:
         tree_model["cats"] = _NO_CATEGORIES
+    for tree in tree_model["trees"]:
+        if int(tree["tree_param"]["size_leaf_vector"]) > 1 and "leaf_weights" not in tree:
+            _number_leaves(tree)
     categories = {i: _decode(enc) for i, enc in enumerate(container["enc"]) if enc["values"]}
     return treelite.frontend.from_xgboost_json(json.dumps(content)), categories
+
+
+def _number_leaves(tree: dict[str, Any]) -> None:
+    """Write vector leaves as XGBoost >= 3 does: their values on their own, numbered by the right children."""
+    leaves = np.flatnonzero(np.array(tree["left_children"]) < 0)
+    vectors = np.reshape(tree["base_weights"], (len(tree["left_children"]), -1))
+    tree["leaf_weights"] = vectors[leaves].ravel().tolist()
+    for number, leaf in enumerate(leaves):
+        tree["right_children"][leaf], tree["split_conditions"][leaf] = number, 0.0
 
 
 def _decode(encoding: dict[str, Any]) -> NDArray[Any]:
