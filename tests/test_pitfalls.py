@@ -398,7 +398,7 @@ def test_duplicate_and_integer_column_names():
     assert decomposer.get_feature_names_out()[:3].tolist() == ["0", "1", "2"]
     np.testing.assert_allclose(total(decomposer, numbered), model.predict(X), rtol=0, atol=1e-5)
     twice = pd.DataFrame(X, columns=["a", "b", "a"])
-    with pytest.raises(ValueError, match=r"'a'|unique"):
+    with pytest.raises(ValueError, match="'a'"):
         GlexDecomposer(model).fit(twice)
 
 
