@@ -27,8 +27,7 @@ def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
             "cannot decompose an XGBoost model with booster='gblinear': it is linear, its main effects are its "
             "coefficients. Use booster='gbtree' or 'dart'"
         )
-    counted = booster[: model.best_iteration + 1] if wrapped and _stopped_early(model) else booster
-    tree_model, categories = _to_treelite(counted)
+    tree_model, categories = _to_treelite(counted_trees(model))
 
     return ReadModel(
         ensemble=from_treelite(tree_model, as_float32=True),
@@ -42,6 +41,14 @@ def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
         margin=partial(_wrapper_margin if wrapped else _booster_margin, model),
         classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
     )
+
+
+def counted_trees(model: xgb.Booster | xgb.XGBModel) -> xgb.Booster:
+    """The trees that the model's own ``predict`` counts, as a booster."""
+    if not isinstance(model, xgb.XGBModel):
+        return model
+    booster = model.get_booster()
+    return booster[: model.best_iteration + 1] if _stopped_early(model) else booster
 
 
 def _wrapper_margin(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
