@@ -25,6 +25,7 @@ def onnx_model(
     *,
     removed: NDArray[np.bool_] | None = None,
     leaf_weight: NDArray[np.float64] | None = None,
+    strength: float = 1.0,
     link: str = "identity",
     classes: NDArray[Any] | None = None,
     missing: float = np.nan,
@@ -53,6 +54,9 @@ def onnx_model(
         Slots of the ensemble's grid that are averaged out.
     leaf_weight : ndarray of shape (n_leaves,), float64, optional
         E_l of every leaf: the weight of its conditions on the removed slots.
+    strength : float, default=1.0
+        From 0 (the ensemble as it is) to 1: how much of what the removed slots touch is taken out. In between,
+        the trees are there twice.
     link : str, default="identity"
         Inverse link, by the names of `skglex._links`.
     classes : ndarray of shape (n_classes,), optional
@@ -69,19 +73,21 @@ def onnx_model(
     onnx = _import_onnx()
     if np.dtype(input_dtype) not in (np.float64, np.float32):
         raise ValueError(f"input_dtype must be float64 or float32; got {input_dtype!r}")
-    removed = np.zeros(len(ensemble.grid.features), dtype=bool) if removed is None else removed
-    value = ensemble.value if leaf_weight is None else ensemble.value * leaf_weight[:, None]
-    grown, splits = grow_forest(ensemble, removed, value)
-    forest, origin = without_gaps(grown)
+    if (removed is None) != (leaf_weight is None):
+        raise ValueError("pass removed and leaf_weight together, or neither")
+    parts = []  # which slots go, and the leaf values
+    if removed is None or strength < 1:
+        none = np.zeros(len(ensemble.grid.features), dtype=bool)
+        parts.append((none, ensemble.value * (1.0 if removed is None else 1 - strength)))
+    if removed is not None and leaf_weight is not None and strength > 0:
+        parts.append((removed, ensemble.value * (strength * leaf_weight)[:, None]))
 
     graph = _Graph(onnx)
     x = _standardise(graph, "X", ensemble.grid.as_float32, missing)
-    x, column = _add_memberships(graph, x, splits, ensemble.grid, n_features)
-    output = ensemble.output[ensemble.tree_ptr[:-1]][origin]
-    trees = _tree_attributes(onnx, forest, splits, column, ensemble.grid, output, ensemble.n_outputs)
-    sums = graph.add("TreeEnsembleRegressor", x, domain="ai.onnx.ml", **trees)
+    sums = [_add_trees(graph, x, ensemble, gone, value, n_features) for gone, value in parts]
+    total = graph.add("Add", *sums) if len(sums) == 2 else sums[0]
     base = graph.constant(ensemble.base.reshape(1, -1))
-    margin = graph.add("Add", graph.cast(sums, np.float64), base, name="margin")
+    margin = graph.add("Add", total, base, name="margin")
     outputs: list[Any] = [("margin", np.float64, [None, ensemble.n_outputs])]
     response = _inverse_link(graph, link, margin)
     if classes is None:
@@ -158,6 +164,24 @@ def _standardise(graph: _Graph, x: str, as_float32: bool, missing: float) -> str
     return graph.add(
         "Where", graph.add("Equal", x, graph.constant(value)), graph.constant(np.float64(np.nan)), x
     )
+
+
+def _add_trees(
+    graph: _Graph,
+    x: str,
+    ensemble: LeafEnsemble,
+    removed: NDArray[np.bool_],
+    value: NDArray[np.float64],
+    n_features: int,
+) -> str:
+    """The sum of the trees, without base, of shape (n_samples, n_outputs)."""
+    grown, splits = grow_forest(ensemble, removed, value)
+    forest, origin = without_gaps(grown)
+    x, column = _add_memberships(graph, x, splits, ensemble.grid, n_features)
+    output = ensemble.output[ensemble.tree_ptr[:-1]][origin]
+    trees = _tree_attributes(graph.onnx, forest, splits, column, ensemble.grid, output, ensemble.n_outputs)
+    sums = graph.add("TreeEnsembleRegressor", x, domain="ai.onnx.ml", **trees)
+    return graph.cast(sums, np.float64)
 
 
 def _add_memberships(
