@@ -55,7 +55,7 @@ def onnx_model(
     leaf_weight : ndarray of shape (n_leaves,), float64, optional
         E_l of every leaf: the weight of its conditions on the removed slots.
     strength : float, default=1.0
-        From 0 (the ensemble as it is) to 1: how much of what the removed slots touch is taken out. In between,
+        From 0 (the ensemble as it is) to 1: how much of what the removed slots touch is taken out. In between
         the trees are there twice.
     link : str, default="identity"
         Inverse link, by the names of `skglex._links`.
