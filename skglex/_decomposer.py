@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import prod
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -22,9 +23,11 @@ from skglex.components import (
     Components,
     Decomposition,
     TooManyComponents,
+    average_out,
     index_components,
 )
 from skglex.components._tables import table_axes
+from skglex.ensemble._patterns import sum_leaves
 from skglex.ensemble._players import assign_players
 
 # Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
@@ -277,6 +280,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         self._require_components()
         n, width = Xt.shape[0], self.n_components_
         chosen = np.arange(len(self._component_names))
+        _check_memory((width, n), "components")
         out = np.empty((width, n), dtype=self.dtype)
         for start, stop, bins in self._binned(Xt, width):
             whole = stop - start == n and np.dtype(self.dtype) == np.float64
@@ -387,20 +391,10 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
             On the margin scale; with ``intercept_`` they add up to the margin. With ``feature_groups``, the values
             of the game between the groups and the other features, in the order of ``explained_features_``.
         """
-        Xt = self._check_X(X)
-        n_players = len(self._groups.names)
-        shape = (self._n_outputs, n_players, Xt.shape[0])
-        self._check_memory(shape, "SHAP values")
-        out = None
-        for start, stop, bins in self._binned(Xt, shape[0] * shape[1]):
-            part = self._decomposition.shapley(bins, n_jobs=self.n_jobs, verbose=self.verbose)
-            if stop - start == Xt.shape[0]:
-                out = part
-            else:
-                out = np.empty(shape) if out is None else out
-                out[..., start:stop] = part
-        assert out is not None
-        return self._squeeze(out.transpose(2, 1, 0))
+        values = self._on_rows(
+            self._check_X(X), (len(self._groups.names),), self._decomposition.shapley, "SHAP values"
+        )
+        return self._squeeze(values.transpose(2, 1, 0))
 
     def shap_interaction_values(self, X: Any) -> NDArray[np.float64]:
         """SHAP interaction values: ``1/2 sum over S with i, j of m_S / (|S| - 1)``, all orders included.
@@ -416,20 +410,10 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         ndarray of shape (n_samples, n_features, n_features) or (n_samples, n_features, n_features, n_outputs)
             On the margin scale.
         """
-        Xt = self._check_X(X)
-        n_players = len(self._groups.names)
-        shape = (self._n_outputs, n_players, n_players, Xt.shape[0])
-        self._check_memory(shape, "SHAP interaction values")
-        out = None
-        for start, stop, bins in self._binned(Xt, shape[0] * shape[1] ** 2):
-            part = self._decomposition.shapley_interactions(bins, n_jobs=self.n_jobs, verbose=self.verbose)
-            if stop - start == Xt.shape[0]:
-                out = part
-            else:
-                out = np.empty(shape) if out is None else out
-                out[..., start:stop] = part
-        assert out is not None
-        return self._squeeze(out.transpose(3, 1, 2, 0))
+        shape = (len(self._groups.names),) * 2
+        compute = self._decomposition.shapley_interactions
+        values = self._on_rows(self._check_X(X), shape, compute, "SHAP interaction values")
+        return self._squeeze(values.transpose(3, 1, 2, 0))
 
     def partial_dependence(self, features: Any, X: Any) -> NDArray[np.float64]:
         """The partial dependence function of some features at the rows' values of them.
@@ -451,10 +435,13 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         Xt = self._check_X(X)
         wanted = self._resolve_players(features, Xt, "features")
         keep = np.isin(self._decomposition.players.of_slot, wanted)
-        out = np.empty((self._n_outputs, Xt.shape[0]))
-        for start, stop, bins in self._binned(Xt, self._n_outputs):
-            out[:, start:stop] = self._decomposition.partial_dependence(keep, bins, self.n_jobs)
-        return self._squeeze(out.T)
+        decomposition = self._decomposition
+        averaged = average_out(decomposition.ensemble, decomposition.weighting, keep, self.n_jobs)
+
+        def compute(bins: NDArray[Any], n_jobs: int | None, verbose: int) -> NDArray[np.float64]:
+            return sum_leaves(averaged, bins, n_jobs=n_jobs)
+
+        return self._squeeze(self._on_rows(Xt, (), compute, "partial dependence").T)
 
     @property
     def explained_features_(self) -> list[str]:
@@ -529,18 +516,22 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
                 "the same"
             )
 
-    def _check_memory(self, shape: tuple[int, ...], what: str) -> None:
-        """Refuse an output that is larger than the machine's memory."""
-        size = 8 * int(np.prod(shape, dtype=np.float64))
-        try:
-            limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        except (AttributeError, ValueError, OSError):
-            return
-        if size > limit:
-            raise MemoryError(
-                f"{what} of shape {shape} (outputs first, rows last) take {size / 2**30:,.1f} GiB, more than this "
-                f"machine's {limit / 2**30:,.1f} GiB. Pass fewer rows at a time, or join features with feature_groups"
-            )
+    def _on_rows(
+        self, Xt: Any, shape: tuple[int, ...], compute: Callable[..., NDArray[np.float64]], what: str
+    ) -> NDArray[np.float64]:
+        r"""``compute(bins)`` on all rows, chunk by chunk; shape (n_outputs, \*shape, n_samples)."""
+        n = Xt.shape[0]
+        shape = (self._n_outputs, *shape, n)
+        _check_memory(shape, what)
+        out = None
+        for start, stop, bins in self._binned(Xt, prod(shape[:-1])):
+            part = compute(bins, n_jobs=self.n_jobs, verbose=self.verbose)
+            if stop - start == n:
+                return part
+            out = np.empty(shape) if out is None else out
+            out[..., start:stop] = part
+        assert out is not None
+        return out
 
     def _binned(self, Xt: Any, width: int) -> Iterator[tuple[int, int, NDArray[Any]]]:
         """Rows in chunks: their range and their bins. ``width``: numbers of output per row."""
@@ -582,14 +573,15 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
 
     def component_values(self, position: int, X: Any) -> NDArray[np.float64]:
         """Values of one component at given rows; see `Component.evaluate`."""
-        Xt = self._check_X(X)
-        out = np.empty((self._n_outputs, Xt.shape[0]))
-        chosen = np.array([position])
-        for start, stop, bins in self._binned(Xt, self._n_outputs):
-            part = np.empty((self._n_outputs, stop - start))
-            self._decomposition.components(self._index, self._tables, bins, chosen, part, n_jobs=self.n_jobs)
-            out[:, start:stop] = part
-        return self._squeeze(out.T)
+
+        def compute(bins: NDArray[Any], **params: Any) -> NDArray[np.float64]:
+            out = np.empty((self._n_outputs, bins.shape[1]))
+            self._decomposition.components(
+                self._index, self._tables, bins, np.array([position]), out, **params
+            )
+            return out
+
+        return self._squeeze(self._on_rows(self._check_X(X), (), compute, "the component").T)
 
     def component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Axes and values of one component's table; see `Component.values`."""
@@ -602,3 +594,17 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
             tables, position, self._model.ensemble, self._model_names, self._model.input.categories
         )
         return axes, self._squeeze(values)
+
+
+def _check_memory(shape: tuple[int, ...], what: str) -> None:
+    """Refuse an output that is larger than the machine's memory."""
+    size = 8 * prod(shape)
+    try:
+        limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return
+    if size > limit:
+        raise MemoryError(
+            f"{what} of shape {shape} (outputs first, rows last) take {size / 2**30:,.1f} GiB, more than this "
+            f"machine's {limit / 2**30:,.1f} GiB. Pass fewer rows at a time, or join features with feature_groups"
+        )

@@ -136,12 +136,6 @@ class Decomposition:
             out[:, i, i] = diagonal[:, i] - out[:, i].sum(axis=1)
         return out
 
-    def partial_dependence(
-        self, keep: NDArray[np.bool_], bins: NDArray[np.unsignedinteger], n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
-        """The margin with all slots but ``keep`` averaged out: shape (n_outputs, n_samples)."""
-        return sum_leaves(average_out(self.ensemble, self.weighting, keep, n_jobs), bins, n_jobs=n_jobs)
-
 
 def average_out(
     ensemble: LeafEnsemble, weighting: Weighting, keep: NDArray[np.bool_], n_jobs: int | None = None
