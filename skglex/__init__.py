@@ -1,6 +1,7 @@
 """skglex: exact functional decomposition of tree ensembles for scikit-learn."""
 
 from skglex._decomposer import GlexDecomposer
+from skglex._remover import FeatureRemover
 
 __version__ = "0.1.0"
-__all__ = ["GlexDecomposer"]
+__all__ = ["FeatureRemover", "GlexDecomposer"]

@@ -52,14 +52,17 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
             column = rows.iloc[:, feature] if hasattr(rows, "iloc") else rows[names[feature]]
             out[:] = frame_column(column, names[feature], spec.categories.get(int(feature)))
     elif sp.issparse(X):
-        part = X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
+        part = (
+            X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
+        )
         columns[:] = _dense(part.tocsc(), np.nan if spec.sparse_is_missing else 0.0)
     else:
         columns[:] = X[start:stop].T[grid.features]
     if not np.isnan(spec.missing):
-        missing = np.float32(spec.missing) if grid.as_float32 else spec.missing
-        values = columns.astype(np.float32) if grid.as_float32 else columns
-        columns[values == missing] = np.nan
+        # compared as the model compares; what is too large for float32 becomes infinite
+        kind = np.float32 if grid.as_float32 else np.float64
+        with np.errstate(over="ignore"):
+            columns[columns.astype(kind, copy=False) == kind(spec.missing)] = np.nan
     return grid.bin(columns)
 
 
@@ -138,3 +141,53 @@ def _dense(part: Any, fill: float) -> NDArray[np.float64]:
     column = np.repeat(np.arange(part.shape[1]), np.diff(part.indptr))
     out[column, part.indices] = part.data
     return out
+
+
+def permute_column(X: Any, position: int, order: NDArray[np.int64]) -> Any:
+    """A copy of X with one column in another order."""
+    if hasattr(X, "iloc"):
+        column = X.iloc[order, position]
+        column.index = X.index
+        out = X.copy()
+        out.isetitem(position, column)
+        return out
+    if is_frame(X):
+        name = X.columns[position]
+        return X.with_columns(X[name][order])
+    out = X.tolil(copy=True) if sp.issparse(X) else X.copy()
+    out[:, position] = out[order, position]
+    return out.asformat(X.format) if sp.issparse(X) else out
+
+
+def fill_columns(X: Any, positions: list[int], row: Any, names: Any) -> Any:
+    """X with some columns replaced by the values in ``row``; a data frame may lack them.
+
+    Columns of numeric arrays and sparse matrices stay as they are: nothing looks at them.
+    """
+    if not is_frame(X):
+        filled = isinstance(X, np.ndarray) and X.dtype == object
+        if not filled or X.ndim != 2 or X.shape[1] != row.shape[1]:
+            return X
+        X = X.copy()
+        X[:, positions] = row[:, positions]
+        return X
+    complete = X.shape[1] == row.shape[1]
+    if not complete and names is None:  # fitted without names: nothing tells which columns are absent
+        return X
+    given = [str(name) for name in X.columns]
+    if hasattr(X, "iloc"):
+        out = X.copy(deep=False)
+        for i in positions:
+            column = row.iloc[np.zeros(len(X), np.int64), i].set_axis(X.index)
+            if complete or str(names[i]) in given:
+                out.isetitem(i if complete else [str(c) for c in out.columns].index(str(names[i])), column)
+            else:
+                out.insert(min(i, out.shape[1]), names[i], column)
+        return out
+    columns = {str(name): X[name] for name in X.columns}
+    for i in positions:
+        name = given[i] if complete else str(names[i])
+        columns[name] = row[:, i].new_from_index(0, X.shape[0]).alias(name)
+        if name not in given:
+            given.insert(min(i, len(given)), name)
+    return type(X)([columns[name] for name in given])

@@ -77,13 +77,16 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _fit_model(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Any:
-        """Take or fit the estimator, read it and keep the background. Returns X as the model takes it."""
+    def _fit_model(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> tuple[Any, Any]:
+        """Take or fit the estimator, read it and keep the background.
+
+        Returns X checked, and X after the preprocessing, as the model takes it.
+        """
         if not isinstance(_thaw(self.estimator), Pipeline):
             X = check_rows(X)
         X = validate_data(self, X, skip_check_array=True)
         weight = None if sample_weight is None else self._check_weight(sample_weight, X)
-        self.classes_ = None
+        self.classes_: Any = None
         if self._takes_as_is(y):
             self.estimator_ = self.estimator
             if y is not None:
@@ -92,7 +95,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             self.estimator_ = self._fit_clone(X, y, sample_weight, weight, fit_params)
 
         model = _thaw(self.estimator_)
-        self._preprocess = None
+        self._preprocess: Any = None
         if isinstance(model, Pipeline):
             if len(model.steps) > 1:
                 self._preprocess = model[:-1]
@@ -120,9 +123,9 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                     "have. Use weighting='empirical'"
                 )
             for warning in caught:
-                warnings.warn(str(warning.message), warning.category, stacklevel=3)
+                warnings.warn(str(warning.message), warning.category, stacklevel=4)
         self._keep_background(Xt, weight)
-        return Xt
+        return X, Xt
 
     def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -157,12 +160,17 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                 f"the {type(estimator).__name__} is fitted already and will be cloned and fitted again, since y was "
                 "passed. To keep it as it is, pass sklearn.frozen.FrozenEstimator(estimator) or prefit=True",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return fitted and y is None
 
     def _fit_clone(
-        self, X: Any, y: Any, sample_weight: Any, weight: NDArray[np.float64] | None, fit_params: dict[str, Any]
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        weight: NDArray[np.float64] | None,
+        fit_params: dict[str, Any],
     ) -> Any:
         estimator = clone(self.estimator)
         y = self._check_target(X, y, is_classifier(estimator))
@@ -170,7 +178,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             warnings.warn(
                 "the model is fitted with base_margin, which is not part of it: it is decomposed without",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         if get_config()["enable_metadata_routing"]:
             given = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -182,7 +190,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     def _check_target(self, X: Any, y: Any, classifies: bool) -> NDArray[Any]:
         """Check y; labels become 0..K-1, kept in ``classes_``."""
-        if classifies and type_of_target(y, input_name="y") not in ("multilabel-indicator",):
+        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+        if classifies and type_of_target(y, input_name="y") != "multilabel-indicator":
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)
             check_consistent_length(X, y)
@@ -190,7 +199,6 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             self.classes_ = encoder.classes_
             encoded: NDArray[Any] = encoder.transform(y)
             return encoded
-        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         y = column_or_1d(y, warn=True) if y.ndim == 1 or y.shape[1] == 1 else y
         if y.dtype.kind == "O":
             y = y.astype(np.float64)
@@ -219,6 +227,10 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                 f"X has {Xt.shape[1]} features, but the model was trained on {spec.n_features}"
                 + (f": {spec.feature_names}" if spec.feature_names else "")
             )
+        if is_frame(Xt) and len(set(Xt.columns)) < Xt.shape[1]:
+            names = list(Xt.columns)
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"X has {names.count(twice)} columns that are called {twice!r}: rename them")
         if is_frame(Xt) and spec.feature_names and [str(c) for c in Xt.columns] != spec.feature_names:
             raise ValueError(
                 f"The feature names should match those that were passed during fit: X has the columns "
@@ -267,7 +279,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         ours = sum_leaves(read.ensemble, np.ascontiguousarray(self._background.bins[:, positions])).T
         if own.shape != ours.shape:
             raise RuntimeError(_misread(f"{ours.shape[1]} outputs were read, its margin has {own.shape[1]}"))
-        error = np.abs(own - ours)
+        with np.errstate(invalid="ignore"):  # a target of one class gives infinite margins
+            error = np.where(own == ours, 0.0, np.abs(own - ours))
         row, output = np.unravel_index(np.argmax(error - _rounding(read)), error.shape)
         if not (error <= _rounding(read)).all():
             raise RuntimeError(

@@ -93,7 +93,9 @@ def mark_axes(
                     leaf = pset_leaf[q]
                     for e in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
                         condition = leaf_condition[e]
-                        if feature[condition] == s and (source_mask[k] >> np.uint64(player[e])) & np.uint64(1):
+                        if feature[condition] == s and (source_mask[k] >> np.uint64(player[e])) & np.uint64(
+                            1
+                        ):
                             for v in range(event_ptr[condition], event_ptr[condition + 1]):
                                 starts[event_bin[v]] = 1
             cell = 0
@@ -202,51 +204,72 @@ def add_corners(
 
 
 @njit(cache=True, nogil=True)
-def look_up(bins, axis_ptr, axis_slot, map_ptr, maps, stride, table_ptr, n_cells, tables, n_outputs, chosen, column, r0, r1, out):
+def look_up(
+    bins,
+    axis_ptr,
+    axis_slot,
+    map_ptr,
+    maps,
+    stride,
+    table_ptr,
+    n_cells,
+    tables,
+    n_outputs,
+    chosen,
+    column,
+    r0,
+    r1,
+    out,
+):
     """Write each chosen component's value at every row; output o of it goes to row ``column + o * step``."""
     cell = np.empty(BLOCK, np.int64)
     step = out.shape[0] // n_outputs
-    for start in range(r0, r1, BLOCK):
-        stop = min(start + BLOCK, r1)
-        n = stop - start
-        for i in range(chosen.shape[0]):
-            c = chosen[i]
-            cell[:n] = 0
-            for a in range(axis_ptr[c], axis_ptr[c + 1]):
-                b = bins[axis_slot[a]]
+    for i in range(chosen.shape[0]):
+        c = chosen[i]
+        # a component's table stays in cache for all rows of the chunk
+        for start in range(r0, r1, BLOCK):
+            stop = min(start + BLOCK, r1)
+            n = stop - start
+            first = axis_ptr[c]
+            for a in range(first, axis_ptr[c + 1]):
+                b = bins[axis_slot[a], start:stop]
                 m = maps[map_ptr[a] :]
                 s = stride[a]
-                for r in range(n):
-                    cell[r] += s * m[b[start + r]]
+                if a == first:
+                    for r in range(n):
+                        cell[r] = s * m[b[r]]
+                else:
+                    for r in range(n):
+                        cell[r] += s * m[b[r]]
             for o in range(n_outputs):
                 table = tables[table_ptr[c] + o * n_cells[c] :]
-                target = out[column[i] + o * step]
+                target = out[column[i] + o * step, start:stop]
                 for r in range(n):
-                    target[start + r] = table[cell[r]]
+                    target[r] = table[np.uint64(cell[r])]  # unsigned: no wrap-around to look out for
 
 
 @njit(cache=True, nogil=True)
-def distinct_patterns(pattern, n, k, slot_of, slot, found):
-    """Number the distinct patterns of a block: ``slot[r]`` is row r's, ``found`` lists them."""
+def distinct_patterns(pattern, n, table, slot, found):
+    """Number the distinct patterns of a block: ``slot[r]`` is row r's, ``found`` lists them.
+
+    ``table`` is a hash table of 4 * BLOCK entries, -1 where free, as it is left again.
+    """
     n_found = 0
-    if k <= 12:
-        for r in range(n):
-            p = pattern[r]
-            if slot_of[p] < 0:
-                slot_of[p] = n_found
-                found[n_found] = p
-                n_found += 1
-            slot[r] = slot_of[p]
-        for i in range(n_found):
-            slot_of[found[i]] = -1
-        return n_found
-    order = np.argsort(pattern[:n])
-    for i in range(n):
-        p = pattern[order[i]]
-        if i == 0 or p != found[n_found - 1]:
+    for r in range(n):
+        p = pattern[r]
+        h = np.int64((p * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(52))
+        while table[h] >= 0 and found[table[h]] != p:
+            h = (h + 1) & 4095
+        if table[h] < 0:
+            table[h] = n_found
             found[n_found] = p
             n_found += 1
-        slot[order[i]] = n_found - 1
+        slot[r] = table[h]
+    for i in range(n_found):
+        h = np.int64((found[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(52))
+        while table[h] >= 0:
+            table[h] = -1
+            h = (h + 1) & 4095
     return n_found
 
 
@@ -282,7 +305,7 @@ def stream_components(
     pattern = np.empty(BLOCK, np.uint64)
     slot = np.empty(BLOCK, np.int64)
     found = np.empty(BLOCK, np.uint64)
-    slot_of = np.full(1 << 12, -1, np.int64)
+    table = np.full(4 * BLOCK, -1, np.int64)
     terms = np.empty(BLOCK, np.float64)
     step = out.shape[0] // n_outputs
     for start in range(r0, r1, BLOCK):
@@ -294,9 +317,17 @@ def stream_components(
             if item_ptr[pset] == item_ptr[pset + 1]:
                 continue
             violations(
-                bins, start, stop, conditions, leaf_condition, player, leaf_ptr[leaf], leaf_ptr[leaf + 1], pattern
+                bins,
+                start,
+                stop,
+                conditions,
+                leaf_condition,
+                player,
+                leaf_ptr[leaf],
+                leaf_ptr[leaf + 1],
+                pattern,
             )
-            n_found = distinct_patterns(pattern, n, n_players[leaf], slot_of, slot, found)
+            n_found = distinct_patterns(pattern, n, table, slot, found)
             f = fixed[fixed_start[leaf] :]
             dense = pset_dense[pset]
             for item in range(item_ptr[pset], item_ptr[pset + 1]):
@@ -306,7 +337,9 @@ def stream_components(
                     total = 0.0
                     v = met
                     while True:
-                        weight = f[np.int64(v)] if dense else f[subset_rank(v, choose, offset[n_players[leaf]])]
+                        weight = (
+                            f[np.int64(v)] if dense else f[subset_rank(v, choose, offset[n_players[leaf]])]
+                        )
                         rest = mask ^ v
                         while rest:
                             weight = -weight
