@@ -26,7 +26,6 @@ from skglex.export._xgboost_booster import debiased_booster
 needs_onnx = pytest.mark.skipif(
     find_spec("onnx") is None or find_spec("onnxruntime") is None, reason="needs onnx and onnxruntime"
 )
-XGB3 = int(xgb.__version__.split(".")[0]) >= 3
 RNG = np.random.default_rng(0)
 N = 600
 # rounded to 0.1 in float64, so that many rows lie on thresholds
@@ -71,15 +70,12 @@ MODELS = {
     "multi-class": lambda: classifier(n_estimators=5).fit(X, LABELS),
     "parallel trees": lambda: classifier(n_estimators=4, num_parallel_tree=2, subsample=0.5).fit(X, LABELS),
     "two outputs": lambda: regressor().fit(X, np.column_stack([Y, Y**2])),
+    "vector leaves": lambda: regressor(multi_strategy="multi_output_tree").fit(X, np.column_stack([Y, Y**2])),
     "early stopping": early_stopped,
     "one-hot": lambda: categorical(100),
     "partition": lambda: categorical(1),
     "one leaf": lambda: regressor(max_depth=1, gamma=1e9).fit(X, Y),
 }
-if XGB3:  # the vector leaves of older ones cannot be read
-    MODELS["vector leaves"] = lambda: regressor(multi_strategy="multi_output_tree").fit(
-        X, np.column_stack([Y, Y**2])
-    )
 
 
 def is_frame(model):
@@ -129,6 +125,8 @@ def debiased_margin(ensemble, bins, gone, weight):
 def export(model, removed, weighting="empirical"):
     """The booster, the margin it should have, and what it was made from."""
     read = find_reader(model)(model)
+    if weighting == "path_dependent" and read.ensemble.ratio is None:
+        pytest.skip("this XGBoost keeps no cover of vector leaves")
     bins = bin_rows(rows_of(model), read.input, read.ensemble.grid)
     gone, weight = leaf_weights(read.ensemble, bins, removed, weighting)
     expected = debiased_margin(read.ensemble, bins, gone, weight)
@@ -245,8 +243,7 @@ def test_dart_becomes_gbtree():
     drop = content.get("weight_drop") or content["model"]["weight_drop"]
     assert len(set(drop)) > 1
     booster, expected, _ = export(model, {0, 3})
-    if content["name"] == "dart":  # later ones call it gbtree, which is read without the weights
-        assert_float32_close(margin(booster, X), expected)
+    assert_float32_close(margin(booster, X), expected)
     assert json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "gbtree"
     weights = np.ones(find_reader(model)(model).ensemble.n_leaves)
     assert_float32_close(margin(debiased_booster(model, set(), weights), X), margin(model.get_booster(), X))

@@ -42,7 +42,8 @@ def onnx_model(
     All features are in ``X``, the values of removed ones never matter. A categorical feature is passed as the
     model's codes (positions among its categories). Values are cast to float32 first where the model does so,
     comparisons are then exact; trees are summed in float64 and their sum is rounded to float32, the only type
-    that ``TreeEnsembleRegressor`` returns.
+    that ``TreeEnsembleRegressor`` returns. With onnxruntime the trees of an XGBoost model take 2 to 4 times as
+    long as with XGBoost; removing a feature makes it 2 to 3.5 times that.
 
     Parameters
     ----------
