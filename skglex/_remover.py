@@ -322,7 +322,11 @@ class FeatureRemover(TreeModelWrapper):
             raise TypeError(
                 f"to_xgboost writes XGBoost models only, this is a {type(model).__name__}. Use to_onnx()"
             )
-        self._require_full_strength("to_xgboost")
+        if self.strength != 1:
+            raise ValueError(
+                f"to_xgboost writes the debiased model, strength=1; got strength={self.strength}. A model of less "
+                "strength is a mean of two: export it, and mix its margin with the full model's, or use to_onnx()"
+            )
         from skglex.export._xgboost_booster import debiased_booster
 
         return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight())
@@ -345,11 +349,8 @@ class FeatureRemover(TreeModelWrapper):
         ------
         ImportError
             ``onnx`` is not installed.
-        ValueError
-            ``strength`` is not 1.
         """
         check_is_fitted(self)
-        self._require_full_strength("to_onnx")
         from skglex.export._onnx import onnx_model
 
         spec = self._model.input
@@ -358,6 +359,7 @@ class FeatureRemover(TreeModelWrapper):
             spec.n_features,
             removed=np.isin(self._model.ensemble.grid.features, self._removed),
             leaf_weight=self._leaf_weight(),
+            strength=self.strength,
             link=self._model.link,
             classes=self.classes_ if is_classifier(self) else None,
             missing=spec.missing,
@@ -365,13 +367,6 @@ class FeatureRemover(TreeModelWrapper):
         )
 
     # -- helpers ------------------------------------------------------------------------------
-
-    def _require_full_strength(self, method: str) -> None:
-        if self.strength != 1:
-            raise ValueError(
-                f"{method} writes the debiased model, strength=1; got strength={self.strength}. A model of less "
-                "strength is a mean of two: export both and mix their margins"
-            )
 
     def _leaf_weight(self) -> NDArray[np.float64]:
         """E_l of every leaf's conditions on the removed features."""

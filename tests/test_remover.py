@@ -349,7 +349,9 @@ def test_to_onnx():
         (small(objective="count:poisson"), np.abs(Y)),
         (xgb.XGBClassifier(n_estimators=5), np.where(Y > 6, "high", "low")),
     ):
-        remover = FeatureRemover(estimator, ["sex"], weighting="path_dependent").fit(FRAME, target)
+        remover = FeatureRemover(estimator, ["sex"], weighting="path_dependent", strength=0.7).fit(
+            FRAME, target
+        )
         session = runtime.InferenceSession(remover.to_onnx().SerializeToString())
         result = dict(
             zip((o.name for o in session.get_outputs()), session.run(None, {"X": FRAME.to_numpy()}))
