@@ -1,0 +1,331 @@
+"""Growing one family of a random planted forest, and predicting with the leaves of many."""
+
+import numpy as np
+from numba import njit
+
+from skglex.kernels.planted_loss import child_update, count_stats, start_row, update_row
+from skglex.kernels.planted_split import best_threshold, is_lower, unsplit_loss
+from skglex.kernels.random_numbers import draw_weighted, next_below
+
+_BLOCK = 512
+
+
+@njit(cache=True, nogil=True)
+def _slot(features, size, k):
+    """Where feature ``k`` stands, or would stand, among a tree's sorted features."""
+    s = 0
+    while s < size and features[s] < k:
+        s += 1
+    return s
+
+
+@njit(cache=True, nogil=True)
+def _grown_tree(tree_features, tree_size, n_trees, tree, k):
+    """Number of the tree with the features of ``tree`` and ``k``; ``n_trees`` if there is none yet."""
+    size = tree_size[tree]
+    s = _slot(tree_features[tree], size, k)
+    if s < size and tree_features[tree, s] == k:
+        return tree
+    # The row behind the last tree serves as scratch: it becomes the new tree if no other has these features.
+    wanted = tree_features[n_trees]
+    wanted[:s] = tree_features[tree, :s]
+    wanted[s] = k
+    wanted[s + 1 : size + 1] = tree_features[tree, s:size]
+    tree_size[n_trees] = size + 1
+    for other in range(n_trees):
+        if tree_size[other] == size + 1:
+            same = True
+            for i in range(size + 1):
+                same &= tree_features[other, i] == wanted[i]
+            if same:
+                return other
+    return n_trees
+
+
+@njit(cache=True, nogil=True)
+def _copy_box(leaf, child, same_tree, s, size, n_codes, lo, hi, missing):
+    """Give ``child`` the box of ``leaf``, opened at slot ``s`` for a new feature unless it is in the same tree."""
+    for i in range(size):
+        to = i if same_tree or i < s else i + 1
+        lo[child, to] = lo[leaf, i]
+        hi[child, to] = hi[leaf, i]
+        missing[child, to] = missing[leaf, i]
+    if not same_tree:
+        lo[child, s], hi[child, s], missing[child, s] = 0, n_codes, True
+
+
+@njit(cache=True, nogil=True)
+def _add_candidates(leaf, tree, tree_features, tree_size, max_interaction, n_features, pool, ages, n_pool):
+    size = tree_size[tree]
+    for k in range(n_features):
+        s = _slot(tree_features[tree], size, k)
+        if size < max_interaction or (s < size and tree_features[tree, s] == k):
+            pool[n_pool, 0] = leaf
+            pool[n_pool, 1] = k
+            ages[n_pool] = 0
+            n_pool += 1
+    return n_pool
+
+
+@njit(cache=True, nogil=True)
+def _draw_rows(weight, bootstrap, state):
+    """Return the drawn rows, each once, and their weights times how often they were drawn."""
+    n_rows = weight.shape[0]
+    times = np.zeros(n_rows)
+    if bootstrap:
+        for _ in range(n_rows):
+            times[next_below(state, n_rows)] += 1.0
+    else:
+        times[:] = 1.0
+    rows = np.flatnonzero(times).astype(np.int32)
+    return rows, times * weight
+
+
+@njit(cache=True, nogil=True)
+def grow_family(
+    codes,
+    n_codes,
+    y,
+    sample_weight,
+    loss,
+    seed,
+    max_interaction,
+    n_splits,
+    split_try,
+    t_try,
+    split_decay_rate,
+    max_candidates,
+    delete_leaves,
+    bootstrap,
+    min_samples_leaf,
+    delta,
+    epsilon,
+    deterministic,
+    spare_largest,
+):
+    """Grow one family on coded features; see ``docs/planted_forest.md`` for the steps.
+
+    Returns
+    -------
+    tree_features, tree_size : features of each tree, sorted, the first ``tree_size`` of each line
+    leaf_tree, lo, hi, missing, values : tree of each leaf, its box in codes (a line like the tree's), its value
+    gains : per feature, how much its splits lowered the loss beyond updating their leaves as a whole
+    """
+    n_features, n_rows = codes.shape
+    n_outputs = y.shape[1]
+    n_stats = count_stats(loss, n_outputs)
+    state = np.array([seed], dtype=np.uint64)
+    rows, weight = _draw_rows(sample_weight, bootstrap and not deterministic, state)
+
+    target = y.copy()
+    score = np.ones((n_rows, n_outputs))
+    stats = np.empty((n_rows, n_stats))
+    for i in rows:
+        start_row(loss, i, weight[i], target, score, stats)
+
+    width = max(1, min(max_interaction, n_features, n_splits))
+    max_leaves = 1 + 2 * n_splits
+    tree_features = np.full((n_splits + 2, width), -1, dtype=np.int32)
+    tree_size = np.zeros(n_splits + 2, dtype=np.int32)
+    leaf_tree = np.zeros(max_leaves, dtype=np.int32)
+    leaf_start = np.zeros(max_leaves, dtype=np.int64)
+    leaf_rows = np.zeros(max_leaves, dtype=np.int64)
+    lo = np.zeros((max_leaves, width), dtype=np.int32)
+    hi = np.zeros((max_leaves, width), dtype=np.int32)
+    missing = np.zeros((max_leaves, width), dtype=np.bool_)
+    values = np.zeros((max_leaves, n_outputs))
+    gains = np.zeros(n_features)
+
+    capacity = n_features * max_leaves
+    pool = np.empty((capacity, 2), dtype=np.int32)
+    ages = np.empty(capacity, dtype=np.int32)
+    keys = np.empty(capacity)
+    drawn = np.empty(min(max_candidates, capacity), dtype=np.int64)
+
+    # All row lists stand one behind the other in one array, which doubles when it is full.
+    arena = np.empty(4 * rows.shape[0], dtype=np.int32)
+    arena[: rows.shape[0]] = rows
+    used = rows.shape[0]
+    leaf_rows[0] = used
+    n_trees, n_leaves = 1, 1
+    n_pool = _add_candidates(0, 0, tree_features, tree_size, max_interaction, n_features, pool, ages, 0)
+
+    most_codes = n_codes.max() + 1
+    most_thresholds = min(split_try, most_codes) + 2
+    local = np.empty(n_rows, dtype=np.int32)
+    distinct = np.empty(n_rows, dtype=np.int32)
+    bits = np.empty((most_codes >> 6) + 1, dtype=np.uint64)
+    table = np.empty(most_codes, dtype=np.int16)
+    thresholds = np.empty(most_thresholds, dtype=np.int64)
+    sums = np.empty((most_thresholds, n_stats))
+    right_sums = np.empty((most_thresholds, n_stats))
+    counts = np.empty(most_thresholds, dtype=np.int64)
+    sides = np.empty((2, n_stats))
+    updates = np.empty((2, n_outputs))
+    growths = np.empty((2, n_outputs))
+
+    for _ in range(n_splits):
+        n_drawn = max(1, min(int(np.ceil(t_try * n_pool)), max_candidates, n_pool))
+        if deterministic or n_drawn == n_pool:
+            for j in range(n_drawn):
+                drawn[j] = j
+        else:
+            draw_weighted(state, ages, split_decay_rate, n_pool, n_drawn, keys, drawn)
+
+        best, best_code, missing_left, winner = np.inf, np.int64(-1), False, -1
+        for j in range(n_drawn):
+            c = drawn[j]
+            ages[c] += 1
+            leaf, k = pool[c, 0], pool[c, 1]
+            found, code, found_left = best_threshold(
+                loss,
+                arena[leaf_start[leaf] : leaf_start[leaf] + leaf_rows[leaf]],
+                codes[k],
+                np.int64(n_codes[k]),
+                target,
+                score,
+                stats,
+                split_try,
+                deterministic,
+                spare_largest,
+                min_samples_leaf,
+                delta,
+                state,
+                local,
+                distinct,
+                bits,
+                table,
+                thresholds,
+                sums,
+                right_sums,
+                counts,
+                sides,
+                updates,
+                growths,
+            )
+            if is_lower(found, best):
+                best, best_code, missing_left, winner = found, code, found_left, c
+        if winner < 0:
+            continue
+        ages[winner] = 0
+        leaf, k = pool[winner, 0], pool[winner, 1]
+        missing_code = n_codes[k]
+
+        start, stop = leaf_start[leaf], leaf_start[leaf] + leaf_rows[leaf]
+        if used + stop - start > arena.shape[0]:
+            larger = np.empty(2 * arena.shape[0], dtype=np.int32)
+            larger[:used] = arena[:used]
+            arena = larger
+        gains[k] += max(
+            0.0, unsplit_loss(loss, arena[start:stop], delta, target, score, stats, sums, updates, growths) - best
+        )
+
+        sides[:] = 0.0
+        any_missing = False
+        n_left = 0
+        n_right = 0
+        for i in arena[start:stop]:
+            code = codes[k, i]
+            any_missing |= code == missing_code
+            left = missing_left if code == missing_code else code < best_code
+            side = 0 if left else 1
+            for p in range(n_stats):
+                sides[side, p] += stats[i, p]
+            if left:
+                arena[used + n_left] = i
+                n_left += 1
+            else:
+                local[n_right] = i
+                n_right += 1
+        arena[used + n_left : used + n_left + n_right] = local[:n_right]
+        if not any_missing:
+            missing_left = n_left >= n_right
+        for side in range(2):
+            child_update(loss, sides[side], n_outputs, epsilon, updates[side])
+        for j in range(used, used + n_left + n_right):
+            update_row(loss, arena[j], weight[arena[j]], updates[0 if j < used + n_left else 1], target, score, stats)
+
+        tree = leaf_tree[leaf]
+        size = tree_size[tree]
+        s = _slot(tree_features[tree], size, k)
+        to = _grown_tree(tree_features, tree_size, n_trees, tree, k)
+        if to == n_trees:
+            n_trees += 1
+        replaces = to == tree and delete_leaves
+        left, right = n_leaves, leaf if replaces else n_leaves + 1
+        n_leaves += 1 if replaces else 2
+
+        for child in (left, right):
+            if child != leaf:
+                _copy_box(leaf, child, to == tree, s, size, missing_code, lo, hi, missing)
+                leaf_tree[child] = to
+                if replaces:
+                    values[child] = values[leaf]
+        values[left] += updates[0]
+        values[right] += updates[1]
+        hi[left, s] = min(hi[left, s], best_code)
+        lo[right, s] = max(lo[right, s], best_code)
+        hi[right, s] = max(hi[right, s], lo[right, s])
+        missing[left, s] &= missing_left
+        missing[right, s] &= not missing_left
+        leaf_start[left], leaf_rows[left] = used, n_left
+        leaf_start[right], leaf_rows[right] = used + n_left, n_right
+        used += n_left + n_right
+
+        first, second = (right, left) if to == tree else (left, right)
+        for child in (first, second):
+            if child == leaf:
+                continue
+            n_pool = _add_candidates(
+                child, to, tree_features, tree_size, max_interaction, n_features, pool, ages, n_pool
+            )
+
+    if n_leaves == 1:
+        # A family without a split predicts the best constant rather than 0.
+        sides[0] = 0.0
+        for i in rows:
+            for p in range(n_stats):
+                sides[0, p] += stats[i, p]
+        child_update(loss, sides[0], n_outputs, epsilon, updates[0])
+        values[0] = updates[0]
+
+    return (
+        tree_features,
+        tree_size,
+        leaf_tree[:n_leaves],
+        lo[:n_leaves],
+        hi[:n_leaves],
+        missing[:n_leaves],
+        values[:n_leaves],
+        gains,
+    )
+
+
+@njit(cache=True, nogil=True)
+def add_leaves(X, leaf_ptr, feature, lo, hi, missing, values, out):
+    """Add to ``out`` the value of every leaf whose box holds the row."""
+    n_rows, n_features = X.shape
+    n_outputs = values.shape[1]
+    columns = np.empty((n_features, _BLOCK))
+    inside = np.empty(_BLOCK, dtype=np.bool_)
+    for start in range(0, n_rows, _BLOCK):
+        size = min(_BLOCK, n_rows - start)
+        for i in range(size):
+            for k in range(n_features):
+                columns[k, i] = X[start + i, k]
+        for leaf in range(values.shape[0]):
+            inside[:size] = True
+            for c in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
+                column = columns[feature[c]]
+                low, high = lo[c], hi[c]
+                # No comparison with NaN holds, so the two forms differ on missing values only.
+                if missing[c]:
+                    for i in range(size):
+                        inside[i] &= not ((column[i] < low) | (column[i] >= high))
+                else:
+                    for i in range(size):
+                        inside[i] &= (column[i] >= low) & (column[i] < high)
+            for k in range(n_outputs):
+                value = values[leaf, k]
+                for i in range(size):
+                    out[start + i, k] += value if inside[i] else 0.0

@@ -1,0 +1,137 @@
+"""The four losses of a planted forest, on sums of per-row statistics.
+
+A row carries ``target`` (the residual for the two errors, the class indicator otherwise), ``score`` (class odds for the
+log loss, boosting weights for the exponential loss, unused otherwise) and ``stats``, the numbers that are summed over
+a child to get its update. With row weight w, residual or indicator y, margin W and boosting weight b, per output k:
+
+=============== ==========================================================
+loss            columns of ``stats``
+=============== ==========================================================
+squared error   w, w y_k
+absolute error  w, w y_k
+log loss        w, w log(1 + sum exp W), w y_k, w W_k
+exponential     (w b_k if y_k > 0 else 0), (w b_k if y_k < 0 else 0), ...
+=============== ==========================================================
+"""
+
+import numpy as np
+from numba import njit
+
+SQUARED_ERROR, ABSOLUTE_ERROR, LOG_LOSS, EXPONENTIAL = 0, 1, 2, 3
+
+
+@njit(cache=True, nogil=True)
+def count_stats(loss, n_outputs):
+    if loss == LOG_LOSS:
+        return 2 + 2 * n_outputs
+    if loss == EXPONENTIAL:
+        return 2 * n_outputs
+    return 1 + n_outputs
+
+
+@njit(cache=True, nogil=True)
+def is_additive(loss):
+    """Whether a child's loss follows from its summed statistics alone; otherwise it takes a pass over its rows."""
+    return loss == SQUARED_ERROR or loss == EXPONENTIAL
+
+
+@njit(cache=True, nogil=True)
+def _refresh_row(loss, i, weight, target, score, stats):
+    n_outputs = target.shape[1]
+    if loss == LOG_LOSS:
+        total = 1.0
+        for k in range(n_outputs):
+            total += score[i, k]
+        stats[i, 1] = weight * np.log(total)
+    elif loss == EXPONENTIAL:
+        for k in range(n_outputs):
+            positive = target[i, k] > 0
+            stats[i, 2 * k] = weight * score[i, k] if positive else 0.0
+            stats[i, 2 * k + 1] = 0.0 if positive else weight * score[i, k]
+    else:
+        for k in range(n_outputs):
+            stats[i, 1 + k] = weight * target[i, k]
+
+
+@njit(cache=True, nogil=True)
+def start_row(loss, i, weight, target, score, stats):
+    n_outputs = target.shape[1]
+    stats[i, 0] = weight
+    if loss == LOG_LOSS:
+        for k in range(n_outputs):
+            stats[i, 2 + k] = weight * target[i, k]
+            stats[i, 2 + n_outputs + k] = 0.0
+    _refresh_row(loss, i, weight, target, score, stats)
+
+
+@njit(cache=True, nogil=True)
+def update_row(loss, i, weight, update, target, score, stats):
+    """Move row ``i`` by its child's update."""
+    n_outputs = target.shape[1]
+    for k in range(n_outputs):
+        if loss == LOG_LOSS:
+            score[i, k] *= np.exp(update[k])
+            stats[i, 2 + n_outputs + k] += weight * update[k]
+        elif loss == EXPONENTIAL:
+            score[i, k] *= np.exp(-0.5 * target[i, k] * update[k])
+        else:
+            target[i, k] -= update[k]
+    _refresh_row(loss, i, weight, target, score, stats)
+
+
+@njit(cache=True, nogil=True)
+def _clip(p, margin):
+    return min(max(p, margin), 1.0 - margin)
+
+
+@njit(cache=True, nogil=True)
+def child_update(loss, sums, n_outputs, margin, out):
+    """What a child with the summed statistics ``sums`` adds to its rows; probabilities stay ``margin`` off 0 and 1."""
+    reference = 1.0
+    for k in range(n_outputs):
+        if loss == LOG_LOSS:
+            out[k] = sums[2 + k] / sums[0]
+        elif loss == EXPONENTIAL:
+            total = sums[2 * k] + sums[2 * k + 1]
+            out[k] = sums[2 * k] / total if total > 0 else 0.5
+        else:
+            out[k] = sums[1 + k] / sums[0]
+        reference -= out[k]
+    if loss == LOG_LOSS or loss == EXPONENTIAL:
+        reference = _clip(reference, margin)
+        for k in range(n_outputs):
+            out[k] = np.log(_clip(out[k], margin) / reference)
+            if loss == LOG_LOSS:
+                out[k] -= sums[2 + n_outputs + k] / sums[0]
+
+
+@njit(cache=True, nogil=True)
+def additive_loss(loss, sums, n_outputs, margin, update):
+    """The change of the loss in a child, from its sums; ``update`` is scratch space."""
+    result = 0.0
+    if loss == SQUARED_ERROR:
+        for k in range(n_outputs):
+            result -= sums[1 + k] * sums[1 + k]
+        return result / sums[0]
+    child_update(loss, sums, n_outputs, margin, update)
+    for k in range(n_outputs):
+        up = np.exp(-0.5 * update[k])
+        result += sums[2 * k] * (up - 1.0) + sums[2 * k + 1] * (1.0 / up - 1.0)
+    return result
+
+
+@njit(cache=True, nogil=True)
+def row_loss(loss, i, update, growth, target, score, stats):
+    """The change of the loss of row ``i`` when ``update`` is added; ``growth`` is ``exp(update)``."""
+    n_outputs = target.shape[1]
+    if loss == LOG_LOSS:
+        total = 1.0
+        linear = 0.0
+        for k in range(n_outputs):
+            total += score[i, k] * growth[k]
+            linear += update[k] * stats[i, 2 + k]
+        return stats[i, 0] * np.log(total) - stats[i, 1] - linear
+    total = 0.0
+    for k in range(n_outputs):
+        total += abs(target[i, k] - update[k]) - abs(target[i, k])
+    return stats[i, 0] * total
