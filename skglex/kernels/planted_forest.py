@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from skglex.kernels.planted_loss import child_update, count_stats, start_row, update_row
-from skglex.kernels.planted_split import best_threshold, is_lower, unsplit_loss
+from skglex.kernels.planted_split import RANDOM, best_threshold, sum_rows, unsplit_loss
 from skglex.kernels.random_numbers import draw_weighted, next_below
 
 _BLOCK = 512
@@ -28,9 +28,9 @@ def _grown_tree(tree_features, tree_size, n_trees, tree, k):
         return tree
     # The row behind the last tree serves as scratch: it becomes the new tree if no other has these features.
     wanted = tree_features[n_trees]
-    wanted[:s] = tree_features[tree, :s]
+    for i in range(size):
+        wanted[i if i < s else i + 1] = tree_features[tree, i]
     wanted[s] = k
-    wanted[s + 1 : size + 1] = tree_features[tree, s:size]
     tree_size[n_trees] = size + 1
     for other in range(n_trees):
         if tree_size[other] == size + 1:
@@ -71,14 +71,18 @@ def _add_candidates(leaf, tree, tree_features, tree_size, max_interaction, n_fea
 def _draw_rows(weight, bootstrap, state):
     """Return the drawn rows, each once, and their weights times how often they were drawn."""
     n_rows = weight.shape[0]
-    times = np.zeros(n_rows)
+    drawn = np.zeros(n_rows) if bootstrap else weight.copy()
     if bootstrap:
         for _ in range(n_rows):
-            times[next_below(state, n_rows)] += 1.0
-    else:
-        times[:] = 1.0
-    rows = np.flatnonzero(times).astype(np.int32)
-    return rows, times * weight
+            i = next_below(state, n_rows)
+            drawn[i] += weight[i]
+    rows = np.empty(n_rows, dtype=np.int32)
+    size = 0
+    for i in range(n_rows):
+        if drawn[i] > 0:
+            rows[size] = i
+            size += 1
+    return rows[:size], drawn
 
 
 @njit(cache=True, nogil=True)
@@ -100,8 +104,7 @@ def grow_family(
     min_samples_leaf,
     delta,
     epsilon,
-    deterministic,
-    spare_largest,
+    rule,
 ):
     """Grow one family on coded features; see ``docs/planted_forest.md`` for the steps.
 
@@ -115,7 +118,7 @@ def grow_family(
     n_outputs = y.shape[1]
     n_stats = count_stats(loss, n_outputs)
     state = np.array([seed], dtype=np.uint64)
-    rows, weight = _draw_rows(sample_weight, bootstrap and not deterministic, state)
+    rows, weight = _draw_rows(sample_weight, bootstrap and rule == RANDOM, state)
 
     target = y.copy()
     score = np.ones((n_rows, n_outputs))
@@ -140,6 +143,7 @@ def grow_family(
     pool = np.empty((capacity, 2), dtype=np.int32)
     ages = np.empty(capacity, dtype=np.int32)
     keys = np.empty(capacity)
+    order = np.empty(capacity)
     drawn = np.empty(min(max_candidates, capacity), dtype=np.int64)
 
     # All row lists stand one behind the other in one array, which doubles when it is full.
@@ -153,7 +157,6 @@ def grow_family(
     most_codes = n_codes.max() + 1
     most_thresholds = min(split_try, most_codes) + 2
     local = np.empty(n_rows, dtype=np.int32)
-    distinct = np.empty(n_rows, dtype=np.int32)
     bits = np.empty((most_codes >> 6) + 1, dtype=np.uint64)
     table = np.empty(most_codes, dtype=np.int16)
     thresholds = np.empty(most_thresholds, dtype=np.int64)
@@ -166,11 +169,11 @@ def grow_family(
 
     for _ in range(n_splits):
         n_drawn = max(1, min(int(np.ceil(t_try * n_pool)), max_candidates, n_pool))
-        if deterministic or n_drawn == n_pool:
+        if rule != RANDOM or n_drawn == n_pool:
             for j in range(n_drawn):
                 drawn[j] = j
         else:
-            draw_weighted(state, ages, split_decay_rate, n_pool, n_drawn, keys, drawn)
+            draw_weighted(state, ages, split_decay_rate, n_pool, n_drawn, keys, order, drawn)
 
         best, best_code, missing_left, winner = np.inf, np.int64(-1), False, -1
         for j in range(n_drawn):
@@ -186,13 +189,11 @@ def grow_family(
                 score,
                 stats,
                 split_try,
-                deterministic,
-                spare_largest,
+                rule,
                 min_samples_leaf,
                 delta,
                 state,
                 local,
-                distinct,
                 bits,
                 table,
                 thresholds,
@@ -203,7 +204,7 @@ def grow_family(
                 updates,
                 growths,
             )
-            if is_lower(found, best):
+            if found < best:
                 best, best_code, missing_left, winner = found, code, found_left, c
         if winner < 0:
             continue
@@ -220,30 +221,29 @@ def grow_family(
             0.0, unsplit_loss(loss, arena[start:stop], delta, target, score, stats, sums, updates, growths) - best
         )
 
-        sides[:] = 0.0
         any_missing = False
         n_left = 0
         n_right = 0
         for i in arena[start:stop]:
             code = codes[k, i]
             any_missing |= code == missing_code
-            left = missing_left if code == missing_code else code < best_code
-            side = 0 if left else 1
-            for p in range(n_stats):
-                sides[side, p] += stats[i, p]
-            if left:
+            if missing_left if code == missing_code else code < best_code:
                 arena[used + n_left] = i
                 n_left += 1
             else:
                 local[n_right] = i
                 n_right += 1
-        arena[used + n_left : used + n_left + n_right] = local[:n_right]
+        for j in range(n_right):
+            arena[used + n_left + j] = local[j]
         if not any_missing:
             missing_left = n_left >= n_right
+        middle = used + n_left
         for side in range(2):
+            child_rows = arena[used:middle] if side == 0 else arena[middle : middle + n_right]
+            sum_rows(child_rows, stats, sides[side])
             child_update(loss, sides[side], n_outputs, epsilon, updates[side])
-        for j in range(used, used + n_left + n_right):
-            update_row(loss, arena[j], weight[arena[j]], updates[0 if j < used + n_left else 1], target, score, stats)
+            for i in child_rows:
+                update_row(loss, i, weight[i], updates[side], target, score, stats)
 
         tree = leaf_tree[leaf]
         size = tree_size[tree]
@@ -259,19 +259,18 @@ def grow_family(
             if child != leaf:
                 _copy_box(leaf, child, to == tree, s, size, missing_code, lo, hi, missing)
                 leaf_tree[child] = to
-                if replaces:
-                    values[child] = values[leaf]
-        values[left] += updates[0]
-        values[right] += updates[1]
+            for q in range(n_outputs):
+                values[child, q] = updates[0 if child == left else 1, q] + (values[leaf, q] if replaces else 0.0)
         hi[left, s] = min(hi[left, s], best_code)
         lo[right, s] = max(lo[right, s], best_code)
         hi[right, s] = max(hi[right, s], lo[right, s])
         missing[left, s] &= missing_left
         missing[right, s] &= not missing_left
         leaf_start[left], leaf_rows[left] = used, n_left
-        leaf_start[right], leaf_rows[right] = used + n_left, n_right
-        used += n_left + n_right
+        leaf_start[right], leaf_rows[right] = middle, n_right
+        used = middle + n_right
 
+        # A right child in its parent's place has the parent's candidates.
         first, second = (right, left) if to == tree else (left, right)
         for child in (first, second):
             if child == leaf:
@@ -282,10 +281,7 @@ def grow_family(
 
     if n_leaves == 1:
         # A family without a split predicts the best constant rather than 0.
-        sides[0] = 0.0
-        for i in rows:
-            for p in range(n_stats):
-                sides[0, p] += stats[i, p]
+        sum_rows(rows, stats, sides[0])
         child_update(loss, sides[0], n_outputs, epsilon, updates[0])
         values[0] = updates[0]
 

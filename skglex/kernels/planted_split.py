@@ -11,20 +11,16 @@ from numba import njit
 from skglex.kernels.planted_loss import additive_loss, child_update, is_additive, row_loss
 from skglex.kernels.random_numbers import draw_distinct
 
-# Below this share of the codes, sorting the leaf's rows is cheaper than marking them in a bit set over all codes.
-_SPARSE = 16
+# How a candidate's thresholds are chosen. The last two repeat the R package's deterministic mode, for tests: evenly
+# spread in regression, the first few values (and never the largest) in classification.
+RANDOM, EVEN, FIRST = 0, 1, 2
 
-_TIE = 1e-12
+# Below this share of the codes, comparing with each threshold is cheaper than a table over all codes.
+_SPARSE = 16
 
 _ONE, _TWO, _FOUR, _SIX, _FIFTY_SIX, _LOW = (np.uint64(v) for v in (1, 2, 4, 6, 56, 63))
 _M1, _M2, _M4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
 _H01 = np.uint64(0x0101010101010101)
-
-
-@njit(cache=True, nogil=True)
-def is_lower(value, best):
-    """Whether ``value`` is lower beyond rounding: two cuts that make the same children tie, and the first one wins."""
-    return value < best - _TIE * abs(best) if best < np.inf else value < best
 
 
 @njit(cache=True, nogil=True)
@@ -36,44 +32,31 @@ def _popcount(x):
 
 
 @njit(cache=True, nogil=True)
-def _choose(state, n_distinct, n_try, even, spare_largest, out):
+def _choose(state, n_distinct, n_try, rule, out):
     """Choose positions among the sorted distinct values, never the smallest; return how many."""
-    n_values = n_distinct - 1 if spare_largest else n_distinct
-    size = min(n_try, n_values - 1)
+    n_free = n_distinct - 2 if rule == FIRST else n_distinct - 1
+    size = min(n_try, n_free)
     if size < 1:
         return 0
-    if even:
-        for j in range(size):
-            out[j] = 1 + j if spare_largest else 1 + (j + 1) * (n_values - 1) // (size + 1)
-            if j > 0 and out[j] <= out[j - 1]:
-                out[j] = out[j - 1] + 1
-    else:
-        draw_distinct(state, n_values - 1, size, out)
-        for j in range(size):
-            out[j] += 1
-    return size
-
-
-@njit(cache=True, nogil=True)
-def _thresholds_by_sorting(state, local, n_rows, missing_code, n_try, even, spare_largest, distinct, out):
-    distinct[:n_rows] = local[:n_rows]
-    distinct[:n_rows].sort()
-    n_distinct = 0
-    for j in range(n_rows):
-        value = distinct[j]
-        if value != missing_code and (n_distinct == 0 or value != distinct[n_distinct - 1]):
-            distinct[n_distinct] = value
-            n_distinct += 1
-    size = _choose(state, n_distinct, n_try, even, spare_largest, out)
+    if rule == RANDOM:
+        draw_distinct(state, n_free, size, out)
     for j in range(size):
-        out[j] = distinct[out[j]]
+        if rule == FIRST:
+            out[j] = j
+        elif rule == EVEN:
+            out[j] = (j + 1) * n_free // (size + 1)
+            if j > 0 and out[j] < out[j - 1]:
+                out[j] = out[j - 1]
+        out[j] += 1
     return size
 
 
 @njit(cache=True, nogil=True)
-def _thresholds_by_bits(state, local, n_rows, missing_code, n_try, even, spare_largest, bits, out):
+def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out):
+    """Choose thresholds among the leaf's distinct codes, found by marking them in a bit set; return how many."""
     n_words = (missing_code >> 6) + 1
-    bits[:n_words] = 0
+    for w in range(n_words):
+        bits[w] = 0
     for j in range(n_rows):
         value = np.uint64(local[j])
         bits[value >> _SIX] |= _ONE << (value & _LOW)
@@ -82,7 +65,7 @@ def _thresholds_by_bits(state, local, n_rows, missing_code, n_try, even, spare_l
     n_distinct = 0
     for w in range(n_words):
         n_distinct += _popcount(bits[w])
-    size = _choose(state, n_distinct, n_try, even, spare_largest, out)
+    size = _choose(state, n_distinct, n_try, rule, out)
     seen = 0
     j = 0
     for w in range(n_words):
@@ -116,7 +99,8 @@ def _fill_buckets(local, n_rows, missing_code, thresholds, size, sparse, table):
     start = 0
     for t in range(size + 1):
         stop = thresholds[t] if t < size else missing_code
-        table[start:stop] = t
+        for code in range(start, stop):
+            table[code] = t
         start = stop
     table[missing_code] = size + 1
     for j in range(n_rows):
@@ -126,8 +110,10 @@ def _fill_buckets(local, n_rows, missing_code, thresholds, size, sparse, table):
 @njit(cache=True, nogil=True)
 def _sum_buckets(rows, local, stats, n_buckets, sums, counts):
     n_stats = stats.shape[1]
-    sums[:n_buckets] = 0.0
-    counts[:n_buckets] = 0
+    for b in range(n_buckets):
+        counts[b] = 0
+        for p in range(n_stats):
+            sums[b, p] = 0.0
     if n_stats == 2:
         for j in range(rows.shape[0]):
             sums[local[j], 0] += stats[rows[j], 0]
@@ -141,29 +127,46 @@ def _sum_buckets(rows, local, stats, n_buckets, sums, counts):
 
 
 @njit(cache=True, nogil=True)
-def _loss_over_rows(loss, rows, local, t, left_stop, missing_left, updates, growths, target, score, stats):
+def _sum_sides(rows, local, stats, t, missing_bucket, missing_left, sides):
+    """Sum the two children in the order of their rows, so that ties fall as they do in the R package."""
+    for p in range(stats.shape[1]):
+        sides[0, p] = 0.0
+        sides[1, p] = 0.0
+        for j in range(rows.shape[0]):
+            left = missing_left if local[j] == missing_bucket else local[j] <= t
+            sides[0 if left else 1, p] += stats[rows[j], p]
+
+
+@njit(cache=True, nogil=True)
+def _loss_over_rows(loss, rows, local, t, missing_bucket, missing_left, updates, growths, target, score, stats):
     """Sum the row losses, a row being on the left if its bucket is at most ``t`` (or missing, and that goes left)."""
     total = 0.0
     for j in range(rows.shape[0]):
         bucket = local[j]
-        left = missing_left if bucket == left_stop else bucket <= t
+        left = missing_left if bucket == missing_bucket else bucket <= t
         side = 0 if left else 1
         total += row_loss(loss, rows[j], updates[side], growths[side], target, score, stats)
     return total
 
 
 @njit(cache=True, nogil=True)
+def sum_rows(rows, stats, out):
+    for p in range(stats.shape[1]):
+        out[p] = 0.0
+        for j in range(rows.shape[0]):
+            out[p] += stats[rows[j], p]
+
+
+@njit(cache=True, nogil=True)
 def unsplit_loss(loss, rows, delta, target, score, stats, sums, updates, growths):
     """The change of the loss if the leaf were updated as a whole: what a split has to beat to carry information."""
     n_outputs = target.shape[1]
-    sums[0] = 0.0
-    for j in range(rows.shape[0]):
-        for p in range(stats.shape[1]):
-            sums[0, p] += stats[rows[j], p]
+    sum_rows(rows, stats, sums[0])
     if is_additive(loss):
         return additive_loss(loss, sums[0], n_outputs, delta, updates[0])
     child_update(loss, sums[0], n_outputs, delta, updates[0])
-    growths[0] = np.exp(updates[0])
+    for k in range(n_outputs):
+        growths[0, k] = np.exp(updates[0, k])
     total = 0.0
     for j in range(rows.shape[0]):
         total += row_loss(loss, rows[j], updates[0], growths[0], target, score, stats)
@@ -180,13 +183,11 @@ def best_threshold(
     score,
     stats,
     split_try,
-    even,
-    spare_largest,
+    rule,
     min_samples_leaf,
     delta,
     state,
     local,
-    distinct,
     bits,
     table,
     thresholds,
@@ -210,14 +211,7 @@ def best_threshold(
         local[j] = code
         has_missing |= code == missing_code
     sparse = n_rows * _SPARSE < missing_code
-    if sparse:
-        size = _thresholds_by_sorting(
-            state, local, n_rows, missing_code, split_try, even, spare_largest, distinct, thresholds
-        )
-    else:
-        size = _thresholds_by_bits(
-            state, local, n_rows, missing_code, split_try, even, spare_largest, bits, thresholds
-        )
+    size = _draw_thresholds(state, local, n_rows, missing_code, split_try, rule, bits, thresholds)
     best, best_code, best_missing_left = np.inf, np.int64(-1), False
     if size == 0 and not has_missing:
         return best, best_code, best_missing_left
@@ -245,17 +239,20 @@ def best_threshold(
                 sides[0, p] = sums[t, p]
                 sides[1, p] = right_sums[t, p]
                 sides[1 - missing_left, p] += sums[missing_bucket, p]
+            if rule != RANDOM:
+                _sum_sides(rows, local, stats, t, missing_bucket, missing_left == 1, sides)
             if additive:
                 value = additive_loss(loss, sides[0], n_outputs, delta, updates[0])
                 value += additive_loss(loss, sides[1], n_outputs, delta, updates[0])
             else:
                 for side in range(2):
                     child_update(loss, sides[side], n_outputs, delta, updates[side])
-                    growths[side] = np.exp(updates[side])
+                    for k in range(n_outputs):
+                        growths[side, k] = np.exp(updates[side, k])
                 value = _loss_over_rows(
                     loss, rows, local, t, missing_bucket, missing_left == 1, updates, growths, target, score, stats
                 )
-            if is_lower(value, best):
+            if value < best:
                 best = value
                 best_code = thresholds[t] if t < size else missing_code
                 best_missing_left = missing_left == 1

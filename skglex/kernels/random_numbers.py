@@ -49,15 +49,41 @@ def draw_distinct(state, n, size, out):
 
 
 @njit(cache=True, nogil=True)
-def draw_weighted(state, ages, decay, n, size, keys, out):
+def _smallest(values, n, rank):
+    """Return the value at position ``rank`` of the sorted ``values[:n]``, which are reordered (quickselect)."""
+    low, high = 0, n - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if rank <= j:
+            high = j
+        elif rank >= i:
+            low = i
+        else:
+            break
+    return values[rank]
+
+
+@njit(cache=True, nogil=True)
+def draw_weighted(state, ages, decay, n, size, keys, order, out):
     """Fill ``out[:size]`` with distinct numbers below ``n`` drawn with weight ``exp(-decay * age)``, in increasing order.
 
     Drawing one by one without replacement is the same as keeping the ``size`` smallest of exponential variables divided
-    by the weights (Efraimidis and Spirakis 2006).
+    by the weights (Efraimidis and Spirakis 2006). ``keys`` and ``order`` are scratch space.
     """
     for i in range(n):
         keys[i] = -np.log(1.0 - next_double(state)) * np.exp(min(decay * ages[i], 700.0))
-    cut = np.partition(keys[:n], size - 1)[size - 1]
+        order[i] = keys[i]
+    cut = _smallest(order, n, size - 1)
     found = 0
     for i in range(n):
         if keys[i] <= cut and found < size:
