@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
-from skglex.kernels.planted_loss import child_update, count_stats, start_row, update_row
-from skglex.kernels.planted_split import RANDOM, best_threshold, sum_rows, unsplit_loss
+from skglex.kernels.planted_loss import child_update, count_stats, is_additive, start_row, update_row
+from skglex.kernels.planted_split import FEW_CODES, RANDOM, best_threshold, sum_rows, unsplit_loss
 from skglex.kernels.random_numbers import draw_weighted, next_below
 
 _BLOCK = 512
@@ -117,44 +117,49 @@ def grow_family(
     n_features, n_rows = codes.shape
     n_outputs = y.shape[1]
     n_stats = count_stats(loss, n_outputs)
-    state = np.array([seed], dtype=np.uint64)
+    state = np.empty(1, dtype=np.uint64)
+    state[0] = seed
     rows, weight = _draw_rows(sample_weight, bootstrap and rule == RANDOM, state)
 
     target = y.copy()
-    score = np.ones((n_rows, n_outputs))
+    score = np.empty(y.shape)
     stats = np.empty((n_rows, n_stats))
     for i in rows:
         start_row(loss, i, weight[i], target, score, stats)
 
     width = max(1, min(max_interaction, n_features, n_splits))
     max_leaves = 1 + 2 * n_splits
-    tree_features = np.full((n_splits + 2, width), -1, dtype=np.int32)
-    tree_size = np.zeros(n_splits + 2, dtype=np.int32)
-    leaf_tree = np.zeros(max_leaves, dtype=np.int32)
+    tree_features = np.zeros((n_splits + 2, width), dtype=np.int64)
+    tree_size = np.zeros(n_splits + 2, dtype=np.int64)
+    leaf_tree = np.zeros(max_leaves, dtype=np.int64)
     leaf_start = np.zeros(max_leaves, dtype=np.int64)
     leaf_rows = np.zeros(max_leaves, dtype=np.int64)
-    lo = np.zeros((max_leaves, width), dtype=np.int32)
-    hi = np.zeros((max_leaves, width), dtype=np.int32)
+    lo = np.zeros((max_leaves, width), dtype=np.int64)
+    hi = np.zeros((max_leaves, width), dtype=np.int64)
     missing = np.zeros((max_leaves, width), dtype=np.bool_)
     values = np.zeros((max_leaves, n_outputs))
     gains = np.zeros(n_features)
 
     capacity = n_features * max_leaves
-    pool = np.empty((capacity, 2), dtype=np.int32)
-    ages = np.empty(capacity, dtype=np.int32)
+    pool = np.empty((capacity, 2), dtype=np.int64)
+    ages = np.empty(capacity, dtype=np.int64)
     keys = np.empty(capacity)
     order = np.empty(capacity)
     drawn = np.empty(min(max_candidates, capacity), dtype=np.int64)
 
     # All row lists stand one behind the other in one array, which doubles when it is full.
     arena = np.empty(4 * rows.shape[0], dtype=np.int32)
-    arena[: rows.shape[0]] = rows
-    used = rows.shape[0]
+    used = 0
+    for i in rows:
+        arena[used] = i
+        used += 1
     leaf_rows[0] = used
     n_trees, n_leaves = 1, 1
     n_pool = _add_candidates(0, 0, tree_features, tree_size, max_interaction, n_features, pool, ages, 0)
 
-    most_codes = n_codes.max() + 1
+    most_codes = 0
+    for k in range(n_features):
+        most_codes = max(most_codes, n_codes[k] + 1)
     most_thresholds = min(split_try, most_codes) + 2
     local = np.empty(n_rows, dtype=np.int32)
     bits = np.empty((most_codes >> 6) + 1, dtype=np.uint64)
@@ -163,9 +168,15 @@ def grow_family(
     sums = np.empty((most_thresholds, n_stats))
     right_sums = np.empty((most_thresholds, n_stats))
     counts = np.empty(most_thresholds, dtype=np.int64)
+    starts = np.empty(most_thresholds + 1, dtype=np.int64)
+    code_sums = np.empty((min(most_codes, FEW_CODES), n_stats))
+    code_counts = np.empty(min(most_codes, FEW_CODES), dtype=np.int64)
     sides = np.empty((2, n_stats))
     updates = np.empty((2, n_outputs))
     growths = np.empty((2, n_outputs))
+    n_parts = 0 if is_additive(loss) else n_rows
+    parts = np.empty((n_parts, n_outputs))
+    part_weights = np.empty(n_parts)
 
     for _ in range(n_splits):
         n_drawn = max(1, min(int(np.ceil(t_try * n_pool)), max_candidates, n_pool))
@@ -197,12 +208,17 @@ def grow_family(
                 bits,
                 table,
                 thresholds,
+                code_sums,
+                code_counts,
                 sums,
                 right_sums,
                 counts,
+                starts,
                 sides,
                 updates,
                 growths,
+                parts,
+                part_weights,
             )
             if found < best:
                 best, best_code, missing_left, winner = found, code, found_left, c
@@ -215,11 +231,23 @@ def grow_family(
         start, stop = leaf_start[leaf], leaf_start[leaf] + leaf_rows[leaf]
         if used + stop - start > arena.shape[0]:
             larger = np.empty(2 * arena.shape[0], dtype=np.int32)
-            larger[:used] = arena[:used]
+            for j in range(used):
+                larger[j] = arena[j]
             arena = larger
-        gains[k] += max(
-            0.0, unsplit_loss(loss, arena[start:stop], delta, target, score, stats, sums, updates, growths) - best
+        unsplit = unsplit_loss(
+            loss,
+            arena[start:stop],
+            delta,
+            target,
+            score,
+            stats,
+            sides[0],
+            updates[0],
+            growths[0],
+            parts,
+            part_weights,
         )
+        gains[k] += max(0.0, unsplit - best)
 
         any_missing = False
         n_left = 0
@@ -283,7 +311,8 @@ def grow_family(
         # A family without a split predicts the best constant rather than 0.
         sum_rows(rows, stats, sides[0])
         child_update(loss, sides[0], n_outputs, epsilon, updates[0])
-        values[0] = updates[0]
+        for q in range(n_outputs):
+            values[0, q] = updates[0, q]
 
     return (
         tree_features,

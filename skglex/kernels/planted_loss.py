@@ -57,8 +57,9 @@ def _refresh_row(loss, i, weight, target, score, stats):
 def start_row(loss, i, weight, target, score, stats):
     n_outputs = target.shape[1]
     stats[i, 0] = weight
-    if loss == LOG_LOSS:
-        for k in range(n_outputs):
+    for k in range(n_outputs):
+        score[i, k] = 1.0
+        if loss == LOG_LOSS:
             stats[i, 2 + k] = weight * target[i, k]
             stats[i, 2 + n_outputs + k] = 0.0
     _refresh_row(loss, i, weight, target, score, stats)
@@ -121,17 +122,46 @@ def additive_loss(loss, sums, n_outputs, margin, update):
 
 
 @njit(cache=True, nogil=True)
-def row_loss(loss, i, update, growth, target, score, stats):
-    """The change of the loss of row ``i`` when ``update`` is added; ``growth`` is ``exp(update)``."""
+def gather_row(loss, i, to, target, score, stats, parts, part_weights):
+    """Copy what ``span_loss`` needs of row ``i`` to position ``to``; return the row's present loss."""
     n_outputs = target.shape[1]
-    if loss == LOG_LOSS:
-        total = 1.0
-        linear = 0.0
-        for k in range(n_outputs):
-            total += score[i, k] * growth[k]
-            linear += update[k] * stats[i, 2 + k]
-        return stats[i, 0] * np.log(total) - stats[i, 1] - linear
-    total = 0.0
+    part_weights[to] = stats[i, 0]
+    present = 0.0
     for k in range(n_outputs):
-        total += abs(target[i, k] - update[k]) - abs(target[i, k])
-    return stats[i, 0] * total
+        if loss == LOG_LOSS:
+            parts[to, k] = score[i, k]
+        else:
+            parts[to, k] = target[i, k]
+            present += stats[i, 0] * abs(target[i, k])
+    return stats[i, 1] if loss == LOG_LOSS else present
+
+
+@njit(cache=True, nogil=True)
+def span_loss(loss, start, stop, parts, part_weights, update, growth):
+    """The loss of the gathered rows ``start`` to ``stop`` moved by ``update``; ``growth`` is ``exp(update)``.
+
+    For the log loss without its linear part, which follows from the summed statistics.
+    """
+    n_outputs = parts.shape[1]
+    total = 0.0
+    if loss == LOG_LOSS:
+        # One logarithm serves as many rows as the product of their terms can hold; most bootstrap weights are 1 or 2.
+        product = 1.0
+        for j in range(start, stop):
+            term = 1.0
+            for k in range(n_outputs):
+                term += parts[j, k] * growth[k]
+            if part_weights[j] == 1.0:
+                product *= term
+            elif part_weights[j] == 2.0:
+                product *= term * term
+            else:
+                total += part_weights[j] * np.log(term)
+            if product > 1e100:
+                total += np.log(product)
+                product = 1.0
+        return total + np.log(product)
+    for j in range(start, stop):
+        for k in range(n_outputs):
+            total += part_weights[j] * abs(parts[j, k] - update[k])
+    return total

@@ -8,7 +8,14 @@ over the rows, without sorting them, is all a candidate costs.
 import numpy as np
 from numba import njit
 
-from skglex.kernels.planted_loss import additive_loss, child_update, is_additive, row_loss
+from skglex.kernels.planted_loss import (
+    LOG_LOSS,
+    additive_loss,
+    child_update,
+    gather_row,
+    is_additive,
+    span_loss,
+)
 from skglex.kernels.random_numbers import draw_distinct
 
 # How a candidate's thresholds are chosen. The last two repeat the R package's deterministic mode, for tests: evenly
@@ -17,6 +24,8 @@ RANDOM, EVEN, FIRST = 0, 1, 2
 
 # Below this share of the codes, comparing with each threshold is cheaper than a table over all codes.
 _SPARSE = 16
+# Up to this many codes, the statistics are summed per code.
+FEW_CODES = 1024
 
 _ONE, _TWO, _FOUR, _SIX, _FIFTY_SIX, _LOW = (np.uint64(v) for v in (1, 2, 4, 6, 56, 63))
 _M1, _M2, _M4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -85,6 +94,57 @@ def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out)
 
 
 @njit(cache=True, nogil=True)
+def _sum_groups(rows, groups, by_row, stats, n_groups, sums, counts):
+    """Sum statistics and count rows per group; ``groups`` is indexed by row if ``by_row``, else in line with ``rows``."""
+    n_stats = stats.shape[1]
+    for b in range(n_groups):
+        counts[b] = 0
+        for p in range(n_stats):
+            sums[b, p] = 0.0
+    for j in range(rows.shape[0]):
+        i = rows[j]
+        b = groups[i if by_row else j]
+        counts[b] += 1
+        if n_stats == 2:
+            sums[b, 0] += stats[i, 0]
+            sums[b, 1] += stats[i, 1]
+        else:
+            for p in range(n_stats):
+                sums[b, p] += stats[i, p]
+
+
+@njit(cache=True, nogil=True)
+def _sum_codes(state, rows, codes, missing_code, stats, n_try, rule, code_sums, code_counts, out, sums, counts):
+    """Sum the statistics per code, choose thresholds, and fold the codes into buckets; return how many thresholds.
+
+    The way for few codes: a single pass over the rows.
+    """
+    n_stats = stats.shape[1]
+    _sum_groups(rows, codes, True, stats, missing_code + 1, code_sums, code_counts)
+    n_distinct = 0
+    for code in range(missing_code):
+        n_distinct += code_counts[code] > 0
+    size = _choose(state, n_distinct, n_try, rule, out)
+    for b in range(size + 2):
+        counts[b] = 0
+        for p in range(n_stats):
+            sums[b, p] = 0.0
+    seen, bucket = 0, 0
+    for code in range(missing_code + 1):
+        if code == missing_code:
+            bucket = size + 1
+        elif code_counts[code] > 0:
+            if bucket < size and seen == out[bucket]:
+                out[bucket] = code
+                bucket += 1
+            seen += 1
+        counts[bucket] += code_counts[code]
+        for p in range(n_stats):
+            sums[bucket, p] += code_sums[code, p]
+    return size
+
+
+@njit(cache=True, nogil=True)
 def _fill_buckets(local, n_rows, missing_code, thresholds, size, sparse, table):
     """Replace the codes by the number of thresholds at or below them; missing values get one bucket more."""
     if sparse:
@@ -108,25 +168,6 @@ def _fill_buckets(local, n_rows, missing_code, thresholds, size, sparse, table):
 
 
 @njit(cache=True, nogil=True)
-def _sum_buckets(rows, local, stats, n_buckets, sums, counts):
-    n_stats = stats.shape[1]
-    for b in range(n_buckets):
-        counts[b] = 0
-        for p in range(n_stats):
-            sums[b, p] = 0.0
-    if n_stats == 2:
-        for j in range(rows.shape[0]):
-            sums[local[j], 0] += stats[rows[j], 0]
-            sums[local[j], 1] += stats[rows[j], 1]
-            counts[local[j]] += 1
-    else:
-        for j in range(rows.shape[0]):
-            for p in range(n_stats):
-                sums[local[j], p] += stats[rows[j], p]
-            counts[local[j]] += 1
-
-
-@njit(cache=True, nogil=True)
 def _sum_sides(rows, local, stats, t, missing_bucket, missing_left, sides):
     """Sum the two children in the order of their rows, so that ties fall as they do in the R package."""
     for p in range(stats.shape[1]):
@@ -138,15 +179,36 @@ def _sum_sides(rows, local, stats, t, missing_bucket, missing_left, sides):
 
 
 @njit(cache=True, nogil=True)
-def _loss_over_rows(loss, rows, local, t, missing_bucket, missing_left, updates, growths, target, score, stats):
-    """Sum the row losses, a row being on the left if its bucket is at most ``t`` (or missing, and that goes left)."""
-    total = 0.0
+def _gather_by_bucket(loss, rows, local, counts, target, score, stats, starts, parts, part_weights):
+    """Line the rows up by bucket, so that each side of a threshold is a span of them; return their present loss."""
+    starts[0] = 0
+    for b in range(counts.shape[0]):
+        starts[b + 1] = starts[b] + counts[b]
+    present = 0.0
     for j in range(rows.shape[0]):
-        bucket = local[j]
-        left = missing_left if bucket == missing_bucket else bucket <= t
-        side = 0 if left else 1
-        total += row_loss(loss, rows[j], updates[side], growths[side], target, score, stats)
-    return total
+        b = local[j]
+        present += gather_row(loss, rows[j], starts[b], target, score, stats, parts, part_weights)
+        starts[b] += 1
+    for b in range(counts.shape[0] - 1, -1, -1):
+        starts[b + 1] = starts[b]
+    starts[0] = 0
+    return present
+
+
+@njit(cache=True, nogil=True)
+def _side_loss(loss, sums, delta, start, stop, more_start, more_stop, parts, part_weights, update, growth):
+    """The loss of one child, from its sums or from its rows, which stand in two spans."""
+    n_outputs = update.shape[0]
+    if is_additive(loss):
+        return additive_loss(loss, sums, n_outputs, delta, update)
+    child_update(loss, sums, n_outputs, delta, update)
+    linear = 0.0
+    for k in range(n_outputs):
+        growth[k] = np.exp(update[k])
+        if loss == LOG_LOSS:
+            linear += update[k] * sums[2 + k]
+    total = span_loss(loss, start, stop, parts, part_weights, update, growth)
+    return total + span_loss(loss, more_start, more_stop, parts, part_weights, update, growth) - linear
 
 
 @njit(cache=True, nogil=True)
@@ -158,19 +220,15 @@ def sum_rows(rows, stats, out):
 
 
 @njit(cache=True, nogil=True)
-def unsplit_loss(loss, rows, delta, target, score, stats, sums, updates, growths):
+def unsplit_loss(loss, rows, delta, target, score, stats, sums, update, growth, parts, part_weights):
     """The change of the loss if the leaf were updated as a whole: what a split has to beat to carry information."""
-    n_outputs = target.shape[1]
-    sum_rows(rows, stats, sums[0])
-    if is_additive(loss):
-        return additive_loss(loss, sums[0], n_outputs, delta, updates[0])
-    child_update(loss, sums[0], n_outputs, delta, updates[0])
-    for k in range(n_outputs):
-        growths[0, k] = np.exp(updates[0, k])
-    total = 0.0
-    for j in range(rows.shape[0]):
-        total += row_loss(loss, rows[j], updates[0], growths[0], target, score, stats)
-    return total
+    n_rows = rows.shape[0]
+    sum_rows(rows, stats, sums)
+    present = 0.0
+    if not is_additive(loss):
+        for j in range(n_rows):
+            present += gather_row(loss, rows[j], j, target, score, stats, parts, part_weights)
+    return _side_loss(loss, sums, delta, 0, n_rows, 0, 0, parts, part_weights, update, growth) - present
 
 
 @njit(cache=True, nogil=True)
@@ -191,34 +249,46 @@ def best_threshold(
     bits,
     table,
     thresholds,
+    code_sums,
+    code_counts,
     sums,
     right_sums,
     counts,
+    starts,
     sides,
     updates,
     growths,
+    parts,
+    part_weights,
 ):
     """Return (loss, threshold code, whether missing values go left) of the best threshold; the loss is inf if none is.
 
     ``codes`` are those of the feature; everything after ``state`` is scratch space.
     """
     n_rows = rows.shape[0]
-    n_outputs = target.shape[1]
     n_stats = stats.shape[1]
-    has_missing = False
-    for j in range(n_rows):
-        code = codes[rows[j]]
-        local[j] = code
-        has_missing |= code == missing_code
-    sparse = n_rows * _SPARSE < missing_code
-    size = _draw_thresholds(state, local, n_rows, missing_code, split_try, rule, bits, thresholds)
+    additive = is_additive(loss)
+    if additive and rule == RANDOM and missing_code < min(n_rows, FEW_CODES):
+        size = _sum_codes(
+            state, rows, codes, missing_code, stats, split_try, rule, code_sums, code_counts, thresholds, sums, counts
+        )
+    else:
+        for j in range(n_rows):
+            local[j] = codes[rows[j]]
+        size = _draw_thresholds(state, local, n_rows, missing_code, split_try, rule, bits, thresholds)
+        _fill_buckets(local, n_rows, missing_code, thresholds, size, n_rows * _SPARSE < missing_code, table)
+        _sum_groups(rows, local, False, stats, size + 2, sums, counts)
+    missing_bucket = size + 1
+    has_missing = counts[missing_bucket] > 0
     best, best_code, best_missing_left = np.inf, np.int64(-1), False
-    if size == 0 and not has_missing:
+    if size == 0 and (not has_missing or counts[0] == 0):
         return best, best_code, best_missing_left
 
-    _fill_buckets(local, n_rows, missing_code, thresholds, size, sparse, table)
-    missing_bucket = size + 1
-    _sum_buckets(rows, local, stats, size + 2, sums, counts)
+    present = 0.0
+    if not additive:
+        present = _gather_by_bucket(
+            loss, rows, local, counts[: size + 2], target, score, stats, starts, parts, part_weights
+        )
     for p in range(n_stats):
         right_sums[size, p] = 0.0
         for t in range(size - 1, -1, -1):
@@ -228,11 +298,11 @@ def best_threshold(
     for t in range(1, size + 1):
         counts[t] += counts[t - 1]
 
-    additive = is_additive(loss)
+    n_known = counts[size]
     # The last round separates the missing values from all others.
     for t in range(size + 1 if has_missing else size):
         for missing_left in range(2 if has_missing and t < size else 1):
-            n_left = counts[t] + (counts[missing_bucket] if missing_left == 1 else 0)
+            n_left = counts[t] + (n_rows - n_known if missing_left == 1 else 0)
             if n_left < min_samples_leaf or n_rows - n_left < min_samples_leaf:
                 continue
             for p in range(n_stats):
@@ -241,16 +311,22 @@ def best_threshold(
                 sides[1 - missing_left, p] += sums[missing_bucket, p]
             if rule != RANDOM:
                 _sum_sides(rows, local, stats, t, missing_bucket, missing_left == 1, sides)
-            if additive:
-                value = additive_loss(loss, sides[0], n_outputs, delta, updates[0])
-                value += additive_loss(loss, sides[1], n_outputs, delta, updates[0])
-            else:
-                for side in range(2):
-                    child_update(loss, sides[side], n_outputs, delta, updates[side])
-                    for k in range(n_outputs):
-                        growths[side, k] = np.exp(updates[side, k])
-                value = _loss_over_rows(
-                    loss, rows, local, t, missing_bucket, missing_left == 1, updates, growths, target, score, stats
+            value = -present
+            for side in range(2):
+                start, stop = (np.int64(0), counts[t]) if side == 0 else (counts[t], n_known)
+                more = n_known if missing_left != side else n_rows
+                value += _side_loss(
+                    loss,
+                    sides[side],
+                    delta,
+                    start,
+                    stop,
+                    more,
+                    n_rows,
+                    parts,
+                    part_weights,
+                    updates[side],
+                    growths[side],
                 )
             if value < best:
                 best = value
