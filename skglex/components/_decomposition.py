@@ -1,0 +1,130 @@
+"""A model split into its components: what every estimator asks, on binned rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex.components._index import ComponentIndex
+from skglex.components._shapley import add_shapley
+from skglex.components._streaming import add_streamed
+from skglex.components._tables import ComponentTables, build_tables
+from skglex.ensemble._fixed import FixedWeights
+from skglex.ensemble._leaves import LeafEnsemble
+from skglex.ensemble._patterns import group_patterns, sum_leaves
+from skglex.ensemble._players import Players
+from skglex.ensemble._weights import Weighting
+
+# Bits of a group of leaves: larger groups mean fewer look-ups per row, but larger tables to fill first.
+GROUP_BITS = 7
+
+
+class Decomposition:
+    """The exact decomposition of a leaf ensemble under one weighting.
+
+    Parameters
+    ----------
+    ensemble : LeafEnsemble
+    players : Players
+    n_players : int
+        Number of players in all (some may be in no leaf).
+    weighting : Weighting
+    max_order : int
+        Largest order of a component that will be asked for.
+    """
+
+    def __init__(
+        self, ensemble: LeafEnsemble, players: Players, n_players: int, weighting: Weighting, max_order: int
+    ) -> None:
+        self.ensemble = ensemble
+        self.players = players
+        self.n_players = n_players
+        self.weighting = weighting
+        self.max_order = min(max_order, int(players.n_players.max(initial=0)))
+        groups = group_patterns(ensemble, GROUP_BITS)
+        self.weights = FixedWeights(ensemble, players, groups, weighting, self.max_order)
+
+    def intercept(self, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """m of the empty set, one per output."""
+        none = np.zeros(self.ensemble.grid.features.shape, dtype=bool)
+        averaged = average_out(self.ensemble, self.weighting, none, n_jobs)
+        return sum_leaves(averaged, np.zeros((len(none), 1), self.ensemble.grid.dtype))[:, 0]
+
+    def tables(self, index: ComponentIndex, n_jobs: int | None, verbose: int) -> ComponentTables:
+        return build_tables(
+            self.ensemble, self.players, index, self.weights, n_jobs=n_jobs, verbose=verbose
+        )
+
+    def components(
+        self,
+        index: ComponentIndex,
+        tables: ComponentTables,
+        bins: NDArray[np.unsignedinteger],
+        chosen: NDArray[np.int64],
+        out: NDArray[Any],
+        *,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        """Write the chosen components: output o's i-th to ``out[o * (rows / outputs) + i]``."""
+        by_table = tables.tabulated[chosen]
+        column = np.arange(len(chosen))
+        n_outputs = self.ensemble.n_outputs
+        if by_table.any():
+            tables.look_up(bins, chosen[by_table], column[by_table], n_outputs, out, n_jobs)
+        if not by_table.all():
+            streamed = column[~by_table]
+            step = len(out) // n_outputs
+            for o in range(n_outputs):
+                out[o * step + streamed] = 0
+            add_streamed(
+                index, self.weights, bins, chosen[~by_table], streamed, out, n_jobs=n_jobs, verbose=verbose
+            )
+
+    def margins(self, bins: NDArray[np.unsignedinteger], n_jobs: int | None = None) -> NDArray[np.float64]:
+        """The model's margin: shape (n_outputs, n_samples)."""
+        return sum_leaves(self.ensemble, bins, n_jobs=n_jobs)
+
+    def shapley(
+        self, bins: NDArray[np.unsignedinteger], *, n_jobs: int | None = None, verbose: int = 0
+    ) -> NDArray[np.float64]:
+        """Shapley values: shape (n_outputs, n_players, n_samples)."""
+        out = np.zeros((self.ensemble.n_outputs, self.n_players, bins.shape[1]))
+        add_shapley(self.weights, bins, out, pairs=False, n_jobs=n_jobs, verbose=verbose)
+        return out
+
+    def shapley_interactions(
+        self, bins: NDArray[np.unsignedinteger], *, n_jobs: int | None = None, verbose: int = 0
+    ) -> NDArray[np.float64]:
+        """Shapley interaction values: shape (n_outputs, n_players, n_players, n_samples)."""
+        n = self.n_players
+        out = np.zeros((self.ensemble.n_outputs, n, n, bins.shape[1]))
+        add_shapley(self.weights, bins, out, pairs=True, n_jobs=n_jobs, verbose=verbose)
+        for i in range(n):
+            for j in range(i):
+                out[:, i, j] = out[:, j, i]
+        diagonal = self.shapley(bins, n_jobs=n_jobs)
+        for i in range(n):
+            out[:, i, i] = diagonal[:, i] - out[:, i].sum(axis=1)
+        return out
+
+    def partial_dependence(
+        self, keep: NDArray[np.bool_], bins: NDArray[np.unsignedinteger], n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """The margin with all slots but ``keep`` averaged out: shape (n_outputs, n_samples)."""
+        return sum_leaves(average_out(self.ensemble, self.weighting, keep, n_jobs), bins, n_jobs=n_jobs)
+
+
+def average_out(
+    ensemble: LeafEnsemble, weighting: Weighting, keep: NDArray[np.bool_], n_jobs: int | None = None
+) -> LeafEnsemble:
+    """The ensemble as a function of the slots ``keep`` alone, the other features averaged out.
+
+    It is the sum of all components whose features lie in ``keep``: each leaf keeps its conditions on them and
+    its value is multiplied by the weight of the others.
+    """
+    kept = keep[ensemble.entry_slot]
+    weight = weighting.joint(ensemble, ~kept, n_jobs)
+    return ensemble.keep_entries(kept, ensemble.value * weight[:, None])

@@ -1,0 +1,209 @@
+"""Components as dense tables over the bins that their own leaves tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._parallel import row_chunks, run, weight_chunks
+from skglex.components._index import ComponentIndex
+from skglex.ensemble._fixed import FixedWeights
+from skglex.ensemble._leaves import LeafEnsemble
+from skglex.ensemble._players import Players
+from skglex.kernels.components import add_corners, condition_events, look_up, mark_axes
+
+# Cells (of all outputs) of one table, and of all tables together: 16 MB and 256 MB of float64.
+MAX_CELLS = 1 << 21
+TOTAL_CELLS = 1 << 25
+
+
+@dataclass(frozen=True)
+class ComponentTables:
+    """Dense tables of some of the components.
+
+    Attributes
+    ----------
+    tabulated : ndarray of shape (n_components,), bool
+    axis_ptr, axis_slot : ndarray
+        Component ``c`` varies along the slots ``axis_slot[a]``, a from ``axis_ptr[c]``.
+    axis_size : ndarray
+        Number of cells along each axis.
+    map_ptr, maps : ndarray
+        Cell of every bin along each axis: ``maps[map_ptr[a] + bin]``.
+    stride : ndarray
+    table_ptr, n_cells : ndarray
+        Table of component ``c``: (n_outputs, n_cells[c]) values from ``table_ptr[c]``.
+    values : ndarray, float64
+    """
+
+    tabulated: NDArray[np.bool_]
+    axis_ptr: NDArray[np.int64]
+    axis_slot: NDArray[np.int64]
+    axis_size: NDArray[np.int64]
+    map_ptr: NDArray[np.int64]
+    maps: NDArray[np.int32]
+    stride: NDArray[np.int64]
+    table_ptr: NDArray[np.int64]
+    n_cells: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    def axes(self, component: int) -> range:
+        return range(self.axis_ptr[component], self.axis_ptr[component + 1])
+
+    def first_bins(self, axis: int, n_bins: int) -> NDArray[np.int64]:
+        """The first bin of every cell along an axis."""
+        cells = self.maps[self.map_ptr[axis] : self.map_ptr[axis] + n_bins]
+        return np.unique(cells, return_index=True)[1]
+
+    def table(self, component: int, n_outputs: int) -> NDArray[np.float64]:
+        """Values over the cells, the outputs last."""
+        size = [self.axis_size[a] for a in self.axes(component)]
+        start = self.table_ptr[component]
+        flat = self.values[start : start + n_outputs * self.n_cells[component]]
+        return np.moveaxis(flat.reshape(n_outputs, *size), 0, -1)
+
+    def look_up(
+        self,
+        bins: NDArray[np.unsignedinteger],
+        chosen: NDArray[np.int64],
+        column: NDArray[np.int64],
+        n_outputs: int,
+        out: NDArray[Any],
+        n_jobs: int | None,
+    ) -> None:
+        """Write the chosen components' values to the rows ``column`` of each output's block of ``out``."""
+        args = (self.axis_ptr, self.axis_slot, self.map_ptr, self.maps, self.stride, self.table_ptr)
+        run(
+            look_up,
+            [
+                (bins, *args, self.n_cells, self.values, n_outputs, chosen, column, r0, r1, out)
+                for r0, r1 in row_chunks(bins.shape[1])
+            ],
+            n_jobs=n_jobs,
+        )
+
+
+def build_tables(
+    ensemble: LeafEnsemble,
+    players: Players,
+    index: ComponentIndex,
+    weights: FixedWeights,
+    *,
+    wanted: NDArray[np.int64] | None = None,
+    max_cells: int = MAX_CELLS,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> ComponentTables:
+    """Build the tables that fit: the smallest first, each within ``max_cells``, all within the total.
+
+    With ``wanted``, only those components are considered.
+    """
+    n_components = len(index.sets)
+    slots_of = [np.flatnonzero(players.of_slot == p) for p in range(int(players.of_slot.max(initial=-1)) + 1)]
+    axes = [np.concatenate([slots_of[p] for p in members]) for members in index.sets]
+    axis_ptr = np.concatenate([[0], np.cumsum([len(a) for a in axes])]).astype(np.int64)
+    axis_slot = np.concatenate([*axes, np.empty(0, np.int64)]).astype(np.int64)
+    n_bins = ensemble.grid.n_bins
+    events = _events(ensemble)
+    order, pset_ptr = _leaves_by_pset(index, np.arange(ensemble.n_leaves))
+
+    axis_size = np.zeros(len(axis_slot), np.int64)
+    map_ptr = np.zeros(len(axis_slot), np.int64)
+    maps = np.zeros(0, np.int32)
+    candidates = np.arange(n_components) if wanted is None else wanted
+
+    def mark(chosen: NDArray[np.int64], fill: bool) -> None:
+        run(
+            mark_axes,
+            [
+                (axis_ptr, axis_slot, index.source_ptr, index.source_pset, index.source_mask)
+                + (pset_ptr, order, ensemble.leaf_ptr, ensemble.leaf_condition, players.entry_player)
+                + (ensemble.conditions.feature, events[0], events[1], n_bins)
+                + (chosen[a:b], axis_size, map_ptr, maps, fill)
+                for a, b in weight_chunks(np.ones(len(chosen)), 32)
+            ],
+            n_jobs=n_jobs,
+        )
+
+    mark(candidates, False)
+    cells = np.full(n_components, np.inf)
+    for c in candidates:
+        cells[c] = np.prod(axis_size[axis_ptr[c] : axis_ptr[c + 1]], dtype=np.float64)
+    tabulated = np.zeros(n_components, dtype=bool)
+    map_cells = np.array([n_bins[a].sum() for a in axes]) if n_components else np.zeros(0)
+    by_size = np.argsort(cells, kind="stable")
+    used = np.cumsum(cells[by_size] * ensemble.n_outputs + map_cells[by_size] / 2)
+    fits = (used <= max(TOTAL_CELLS, max_cells)) & (cells[by_size] * ensemble.n_outputs <= max_cells)
+    tabulated[by_size[fits]] = True
+    chosen = np.flatnonzero(tabulated)
+
+    chosen_axes = np.repeat(tabulated, np.diff(axis_ptr))
+    ends = np.cumsum(np.where(chosen_axes, n_bins[axis_slot], 0))
+    map_ptr = ends - np.where(chosen_axes, n_bins[axis_slot], 0)
+    maps = np.zeros(int(ends[-1]) if len(ends) else 0, np.int32)
+    mark(chosen, True)
+
+    n_cells = np.where(tabulated, cells, 0).astype(np.int64)
+    stride = np.ones(len(axis_slot), np.int64)
+    for c in chosen:
+        for a in range(axis_ptr[c + 1] - 2, axis_ptr[c] - 1, -1):
+            stride[a] = stride[a + 1] * axis_size[a + 1]
+    table_ptr = np.concatenate([[0], np.cumsum(n_cells * ensemble.n_outputs)])[:-1].astype(np.int64)
+    values = np.zeros(int((n_cells * ensemble.n_outputs).sum()))
+    dense = np.ones(len(index.pset_players), dtype=bool)
+    dense[index.pset_of_leaf[players.wide]] = False
+    for leaves, fixed_start, fixed in weights.chunks(n_jobs=n_jobs, verbose=verbose):
+        order, pset_ptr = _leaves_by_pset(index, leaves)
+        run(
+            add_corners,
+            [
+                (axis_ptr, axis_slot, index.source_ptr, index.source_pset, index.source_mask)
+                + (pset_ptr, order, dense, ensemble.leaf_ptr, ensemble.leaf_condition)
+                + (players.entry_player, players.n_players, ensemble.conditions.feature)
+                + (ensemble.value, ensemble.output, fixed_start, fixed, *weights.ranks, *events)
+                + (map_ptr, maps, stride, table_ptr, n_cells, chosen[a:b], values)
+                for a, b in weight_chunks(np.ones(len(chosen)), 32)
+            ],
+            n_jobs=n_jobs,
+            verbose=verbose,
+            label="component tables",
+        )
+    tables = ComponentTables(
+        tabulated, axis_ptr, axis_slot, axis_size, map_ptr, maps, stride, table_ptr, n_cells, values
+    )
+    run(
+        _sum_up,
+        [(tables, chosen[a:b], ensemble.n_outputs) for a, b in weight_chunks(np.ones(len(chosen)), 256)],
+        n_jobs=n_jobs,
+    )
+    return tables
+
+
+def _sum_up(tables: ComponentTables, chosen: NDArray[np.int64], n_outputs: int) -> None:
+    """From corners to values: one running sum per axis, in place."""
+    for c in chosen:
+        table = tables.table(c, n_outputs)
+        for axis in range(table.ndim - 1):
+            np.cumsum(table, axis=axis, out=table)
+
+
+def _events(ensemble: LeafEnsemble) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]]:
+    """The bins at which each condition begins and ends to hold."""
+    n_bins = ensemble.grid.n_bins
+    ptr = np.empty(len(ensemble.complement) + 1, np.int64)
+    n = condition_events(ensemble.conditions, n_bins, ptr, np.empty(0, np.int32), np.empty(0, np.int8), False)
+    bins, signs = np.empty(n, np.int32), np.empty(n, np.int8)
+    condition_events(ensemble.conditions, n_bins, ptr, bins, signs, True)
+    return ptr, bins, signs
+
+
+def _leaves_by_pset(
+    index: ComponentIndex, leaves: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The leaves sorted by path set, and where each path set begins."""
+    pset = index.pset_of_leaf[leaves]
+    order = np.argsort(pset, kind="stable")
+    return leaves[order], np.searchsorted(pset[order], np.arange(len(index.pset_players) + 1)).astype(np.int64)

@@ -1,0 +1,86 @@
+"""The grid: per feature the bins that a model can tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex.kernels.binning import bin_columns
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Thresholds and categories of the features that a model splits on.
+
+    Feature ``j`` has ``m`` cuts (sorted thresholds, or category codes) and ``m + 2`` bins: numeric bins
+    ``0 .. m``; or bin ``i`` for category ``i`` and bin ``m`` for any other; and, last, missing.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_slots,), int64
+        Positions of the features among the model's columns, increasing. A *slot* is an index into this.
+    cuts, cut_ptr : ndarray, float64 and int64
+        Cuts of slot ``j``: ``cuts[cut_ptr[j]:cut_ptr[j + 1]]``.
+    categorical : ndarray of shape (n_slots,), bool
+    less_equal : bool
+        Whether the model goes left on ``x <= t`` rather than on ``x < t``.
+    as_float32 : bool
+        Whether the model casts values to float32 before it compares.
+    """
+
+    features: NDArray[np.int64]
+    cuts: NDArray[np.float64]
+    cut_ptr: NDArray[np.int64]
+    categorical: NDArray[np.bool_]
+    less_equal: bool
+    as_float32: bool
+
+    @property
+    def n_bins(self) -> NDArray[np.int64]:
+        """Number of bins per slot, the missing one included."""
+        return np.diff(self.cut_ptr) + 2
+
+    @property
+    def dtype(self) -> type[np.uint16] | type[np.uint32]:
+        """The smallest type that holds a bin and one more value that no bin takes."""
+        largest = int(self.n_bins.max(initial=2))
+        return np.uint16 if largest < np.iinfo(np.uint16).max else np.uint32
+
+    def slot_cuts(self, slot: int) -> NDArray[np.float64]:
+        """Thresholds or category codes of one slot."""
+        return self.cuts[self.cut_ptr[slot] : self.cut_ptr[slot + 1]]
+
+    def bin(self, columns: NDArray[np.float64]) -> NDArray[np.unsignedinteger]:
+        """Bins of the values ``columns`` of shape (n_slots, n_samples)."""
+        out = np.empty(columns.shape, dtype=self.dtype)
+        bin_columns(
+            columns, self.cuts, self.cut_ptr, self.categorical, self.less_equal, self.as_float32, out
+        )
+        return out
+
+    def edges(self, slot: int) -> NDArray[np.float64]:
+        """Where bins begin, as float64 values: bin ``i`` of a numeric slot is ``[edges[i-1], edges[i])``.
+
+        These are the smallest float64 that the model sends right of each threshold.
+        """
+        cuts = self.slot_cuts(slot)
+        if not self.as_float32:
+            return np.nextafter(cuts, np.inf) if self.less_equal else cuts.copy()
+        # the smallest float32 that goes right, then the smallest float64 that is cast to it
+        single = cuts.astype(np.float32)
+        too_small = single <= cuts if self.less_equal else single < cuts
+        return _first_float64_cast_to(np.where(too_small, np.nextafter(single, np.float32(np.inf)), single))
+
+
+def _first_float64_cast_to(single: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Smallest float64 whose float32 cast is at least each of ``single``."""
+    values = single.astype(np.float64)
+    below = np.nextafter(single, np.float32(-np.inf)).astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        middle = below + (values - below) / 2
+        middle = np.where(np.isfinite(below), middle, values)
+        # a tie goes to the even neighbour: one float64 step up where that is the one below
+        ties_down = middle.astype(np.float32) < single
+        return np.where(ties_down, np.nextafter(middle, np.inf), middle)

@@ -1,0 +1,154 @@
+"""Groups of leaves that share a pattern, and sums over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._parallel import row_chunks, run, weight_chunks
+from skglex.ensemble._leaves import LeafEnsemble
+from skglex.kernels.games import value_tables
+from skglex.kernels.patterns import accumulate, group_leaves
+
+# Leaves with more conditions have no pattern table of their own (2**conditions entries).
+MAX_TABLE_BITS = 12
+# Entries of the tables that exist at one time: 32 MB of float64.
+TABLE_BUDGET = 1 << 22
+
+
+@dataclass(frozen=True)
+class PatternGroups:
+    """Neighbouring leaves whose conditions share one pattern.
+
+    Attributes
+    ----------
+    group_leaf : ndarray of shape (n_groups + 1,), int64
+        Leaves of group ``g``: ``group_leaf[g]`` up to ``group_leaf[g + 1]``.
+    entry_ptr, condition, bit_of_entry : ndarray
+        Bits of group ``g``: condition ``condition[e]`` has bit ``bit_of_entry[e]``, for e from ``entry_ptr[g]``.
+    table_ptr : ndarray of shape (n_groups + 1,), int64
+        Running sum of the groups' numbers of patterns, 0 for a group that is too wide to have a table.
+    bit, flip : ndarray of shape (n_entries of the ensemble,), uint8
+        Bit of every leaf condition, and whether the bit is about its complement.
+    """
+
+    group_leaf: NDArray[np.int64]
+    entry_ptr: NDArray[np.int64]
+    condition: NDArray[np.int32]
+    bit_of_entry: NDArray[np.uint8]
+    table_ptr: NDArray[np.int64]
+    bit: NDArray[np.uint8]
+    flip: NDArray[np.uint8]
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.group_leaf) - 1
+
+    @property
+    def n_patterns(self) -> NDArray[np.int64]:
+        return np.diff(self.table_ptr)
+
+    @property
+    def wide(self) -> NDArray[np.bool_]:
+        """Groups (of one leaf) that have too many conditions for a table."""
+        return self.n_patterns == 0
+
+    def kernel_args(self) -> tuple[NDArray[Any], ...]:
+        return self.condition, self.bit_of_entry, self.entry_ptr, self.table_ptr
+
+
+def group_patterns(ensemble: LeafEnsemble, max_bits: int, *, any_violation: bool = False) -> PatternGroups:
+    """Group an ensemble's leaves.
+
+    Parameters
+    ----------
+    ensemble : LeafEnsemble
+    max_bits : int
+        Distinct conditions that a group may have.
+    any_violation : bool
+        Give leaves that are too wide for a table a single bit, "any condition violated". That is enough where
+        only rows that meet all of a leaf's conditions get something.
+    """
+    n_entries = len(ensemble.leaf_condition)
+    group_of = np.empty(ensemble.n_leaves, np.int64)
+    bit, flip = np.empty(n_entries, np.int64), np.empty(n_entries, np.bool_)
+    n_bits = np.empty(ensemble.n_leaves, np.int64)
+    n_groups = group_leaves(
+        ensemble.leaf_ptr,
+        ensemble.leaf_condition,
+        ensemble.complement,
+        ensemble.output,
+        max_bits,
+        group_of,
+        bit,
+        flip,
+        n_bits,
+    )
+    n_bits = n_bits[:n_groups]
+    wide = n_bits > MAX_TABLE_BITS
+    if any_violation:
+        bit[np.repeat(wide[group_of], np.diff(ensemble.leaf_ptr))] = 0
+        n_patterns = np.where(wide, 2, 1 << np.minimum(n_bits, MAX_TABLE_BITS))
+    else:
+        n_patterns = np.where(wide, 0, 1 << np.minimum(n_bits, MAX_TABLE_BITS))
+    # of the leaf conditions that share a bit, the first defines it; a wide leaf keeps all of its own
+    entry_group = np.repeat(group_of, np.diff(ensemble.leaf_ptr))
+    key = entry_group * (int(n_bits.max(initial=0)) + 1) + bit
+    first = np.zeros(n_entries, dtype=bool)
+    first[np.unique(key, return_index=True)[1]] = True
+    first |= wide[entry_group] if n_entries else False
+    return PatternGroups(
+        group_leaf=np.searchsorted(group_of, np.arange(n_groups + 1)).astype(np.int64),
+        entry_ptr=np.concatenate([[0], np.cumsum(np.bincount(entry_group[first], minlength=n_groups))]),
+        condition=np.ascontiguousarray(ensemble.leaf_condition[first]),
+        bit_of_entry=bit[first].astype(np.uint8),
+        table_ptr=np.concatenate([[0], np.cumsum(n_patterns)]).astype(np.int64),
+        bit=bit.astype(np.uint8),
+        flip=flip.astype(np.uint8),
+    )
+
+
+def sum_leaves(
+    ensemble: LeafEnsemble,
+    bins: NDArray[np.unsignedinteger],
+    *,
+    n_jobs: int | None = None,
+    groups: PatternGroups | None = None,
+) -> NDArray[np.float64]:
+    """The ensemble's margin at binned rows (base included): shape (n_outputs, n_samples)."""
+    n_rows = bins.shape[1]
+    out = np.repeat(ensemble.base[:, None], n_rows, axis=1)
+    if groups is None:
+        groups = group_patterns(ensemble, 4 if n_rows < 64 else 10, any_violation=True)
+    width = ensemble.value.shape[1]
+    columns = ensemble.output[groups.group_leaf[:-1]].astype(np.int64)[:, None] + np.arange(width)
+    column_ptr = width * np.arange(groups.n_groups + 1)
+    value_ptr = width * groups.table_ptr
+    for first, last in weight_chunks(groups.n_patterns * width, TABLE_BUDGET):
+        tables = np.zeros(value_ptr[last] - value_ptr[first])
+        value_tables(
+            groups.group_leaf,
+            groups.table_ptr,
+            value_ptr,
+            ensemble.leaf_ptr,
+            groups.bit,
+            groups.flip,
+            ensemble.value,
+            first,
+            last,
+            tables,
+        )
+        run(
+            accumulate,
+            [
+                (bins, ensemble.conditions, *groups.kernel_args(), column_ptr, columns.ravel(), value_ptr)
+                + (tables, first, last, r0, r1, out)
+                for r0, r1 in row_chunks(n_rows)
+            ],
+            n_jobs=n_jobs,
+        )
+    return out
+

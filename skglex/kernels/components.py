@@ -1,0 +1,323 @@
+"""Tables of components over the bins, built from box corners, and their look-up."""
+
+import numpy as np
+from numba import njit
+
+from skglex.kernels.patterns import BLOCK, violations
+
+
+@njit(cache=True, nogil=True)
+def condition_events(conditions, n_bins, event_ptr, event_bin, event_sign, fill):
+    """List, per condition, the bins where membership begins (+1) or ends (-1); return their number."""
+    n = 0
+    for c in range(conditions.feature.shape[0]):
+        event_ptr[c] = n
+        last = n_bins[conditions.feature[c]] - 1
+        inside = False
+        b = 0
+        while b <= last:
+            if conditions.mask[c] >= 0:
+                now = conditions.masks[conditions.mask[c] + b] != 0
+                following = b + 1
+            else:
+                lo, hi = np.int64(conditions.lo[c]), np.int64(conditions.hi[c])
+                if b == last:
+                    now = conditions.missing[c] == last
+                else:
+                    now = lo <= b < hi
+                following = last
+                if b < lo < following:
+                    following = lo
+                if b < hi < following:
+                    following = hi
+                if b == last:
+                    following = last + 1
+            if now != inside:
+                if fill:
+                    event_bin[n] = b
+                    event_sign[n] = 1 if now else -1
+                n += 1
+                inside = now
+            b = following
+    event_ptr[conditions.feature.shape[0]] = n
+    return n
+
+
+@njit(cache=True, nogil=True)
+def subset_rank(mask, choose, offset):
+    """Position of a subset in the list by size, then by value (combinatorial number system)."""
+    rank, n, position = 0, 0, 0
+    while mask:
+        if mask & np.uint64(1):
+            n += 1
+            rank += choose[position, n]
+        mask >>= np.uint64(1)
+        position += 1
+    return offset[n] + rank
+
+
+@njit(cache=True, nogil=True)
+def mark_axes(
+    axis_ptr,
+    axis_slot,
+    source_ptr,
+    source_pset,
+    source_mask,
+    pset_ptr,
+    pset_leaf,
+    leaf_ptr,
+    leaf_condition,
+    player,
+    feature,
+    event_ptr,
+    event_bin,
+    n_bins,
+    chosen,
+    axis_size,
+    map_ptr,
+    maps,
+    fill,
+):
+    """Find the cells of each component's axes: the bins at which any of its leaves begins or ends.
+
+    Without ``fill`` only the number of cells per axis is written; with it ``maps`` takes, per axis of the
+    chosen components, the cell of every bin.
+    """
+    for i in range(chosen.shape[0]):
+        c = chosen[i]
+        for a in range(axis_ptr[c], axis_ptr[c + 1]):
+            s = axis_slot[a]
+            starts = np.zeros(n_bins[s], np.uint8)
+            for k in range(source_ptr[c], source_ptr[c + 1]):
+                for q in range(pset_ptr[source_pset[k]], pset_ptr[source_pset[k] + 1]):
+                    leaf = pset_leaf[q]
+                    for e in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
+                        condition = leaf_condition[e]
+                        if feature[condition] == s and (source_mask[k] >> np.uint64(player[e])) & np.uint64(1):
+                            for v in range(event_ptr[condition], event_ptr[condition + 1]):
+                                starts[event_bin[v]] = 1
+            cell = 0
+            for b in range(1, n_bins[s]):
+                cell += starts[b]
+                if fill:
+                    maps[map_ptr[a] + b] = cell
+            if fill:
+                maps[map_ptr[a]] = 0
+            else:
+                axis_size[a] = cell + 1
+
+
+@njit(cache=True, nogil=True)
+def add_corners(
+    axis_ptr,
+    axis_slot,
+    source_ptr,
+    source_pset,
+    source_mask,
+    pset_ptr,
+    pset_leaf,
+    pset_dense,
+    leaf_ptr,
+    leaf_condition,
+    player,
+    n_players,
+    feature,
+    value,
+    output,
+    fixed_start,
+    fixed,
+    choose,
+    offset,
+    event_ptr,
+    event_bin,
+    event_sign,
+    map_ptr,
+    maps,
+    stride,
+    table_ptr,
+    n_cells,
+    chosen,
+    tables,
+):
+    """Add the corners of every leaf's boxes to the components' difference arrays.
+
+    The term of leaf l for V in S is (-1)^(|S| - |V|) fixed[V] on the box of l's conditions on V.
+    """
+    corner = np.empty(64, np.int64)
+    sign = np.empty(64, np.float64)
+    path = np.empty(leaf_ptr.shape[0], np.int64)
+    for i in range(chosen.shape[0]):
+        c = chosen[i]
+        cells = n_cells[c]
+        for k in range(source_ptr[c], source_ptr[c + 1]):
+            mask = source_mask[k]
+            pset = source_pset[k]
+            dense = pset_dense[pset]
+            for q in range(pset_ptr[pset], pset_ptr[pset + 1]):
+                leaf = pset_leaf[q]
+                start = fixed_start[leaf]
+                v = mask
+                while True:
+                    # corners of the box of V, axis by axis
+                    index = np.int64(v) if dense else subset_rank(v, choose, offset[n_players[leaf]])
+                    coefficient = fixed[start + index]
+                    rest = mask ^ v
+                    while rest:
+                        coefficient = -coefficient
+                        rest &= rest - np.uint64(1)
+                    n, total = 0, 1
+                    for e in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
+                        if (v >> np.uint64(player[e])) & np.uint64(1):
+                            path[n] = e
+                            n += 1
+                            condition = leaf_condition[e]
+                            total *= event_ptr[condition + 1] - event_ptr[condition]
+                    if total > corner.shape[0]:
+                        corner = np.empty(2 * total, np.int64)
+                        sign = np.empty(2 * total, np.float64)
+                    if total > 0 and coefficient != 0.0:
+                        corner[0], sign[0] = 0, coefficient
+                        size = 1
+                        for j in range(n):
+                            condition = leaf_condition[path[j]]
+                            a = axis_ptr[c]
+                            while axis_slot[a] != feature[condition]:
+                                a += 1
+                            first, last = event_ptr[condition], event_ptr[condition + 1]
+                            # later events first, so that the first can overwrite in place
+                            for w in range(last - 1, first - 1, -1):
+                                step = stride[a] * maps[map_ptr[a] + event_bin[w]]
+                                shift = (w - first) * size
+                                for z in range(size):
+                                    corner[shift + z] = corner[z] + step
+                                    sign[shift + z] = sign[z] * event_sign[w]
+                            size *= last - first
+                        for z in range(size):
+                            for o in range(value.shape[1]):
+                                cell = table_ptr[c] + (output[leaf] + o) * cells + corner[z]
+                                tables[cell] += sign[z] * value[leaf, o]
+                    if v == 0:
+                        break
+                    v = (v - np.uint64(1)) & mask
+
+
+@njit(cache=True, nogil=True)
+def look_up(bins, axis_ptr, axis_slot, map_ptr, maps, stride, table_ptr, n_cells, tables, n_outputs, chosen, column, r0, r1, out):
+    """Write each chosen component's value at every row; output o of it goes to row ``column + o * step``."""
+    cell = np.empty(BLOCK, np.int64)
+    step = out.shape[0] // n_outputs
+    for start in range(r0, r1, BLOCK):
+        stop = min(start + BLOCK, r1)
+        n = stop - start
+        for i in range(chosen.shape[0]):
+            c = chosen[i]
+            cell[:n] = 0
+            for a in range(axis_ptr[c], axis_ptr[c + 1]):
+                b = bins[axis_slot[a]]
+                m = maps[map_ptr[a] :]
+                s = stride[a]
+                for r in range(n):
+                    cell[r] += s * m[b[start + r]]
+            for o in range(n_outputs):
+                table = tables[table_ptr[c] + o * n_cells[c] :]
+                target = out[column[i] + o * step]
+                for r in range(n):
+                    target[start + r] = table[cell[r]]
+
+
+@njit(cache=True, nogil=True)
+def distinct_patterns(pattern, n, k, slot_of, slot, found):
+    """Number the distinct patterns of a block: ``slot[r]`` is row r's, ``found`` lists them."""
+    n_found = 0
+    if k <= 12:
+        for r in range(n):
+            p = pattern[r]
+            if slot_of[p] < 0:
+                slot_of[p] = n_found
+                found[n_found] = p
+                n_found += 1
+            slot[r] = slot_of[p]
+        for i in range(n_found):
+            slot_of[found[i]] = -1
+        return n_found
+    order = np.argsort(pattern[:n])
+    for i in range(n):
+        p = pattern[order[i]]
+        if i == 0 or p != found[n_found - 1]:
+            found[n_found] = p
+            n_found += 1
+        slot[order[i]] = n_found - 1
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def stream_components(
+    bins,
+    conditions,
+    leaves,
+    leaf_ptr,
+    leaf_condition,
+    player,
+    n_players,
+    leaf_pset,
+    pset_dense,
+    value,
+    output,
+    fixed_start,
+    fixed,
+    choose,
+    offset,
+    item_ptr,
+    item_mask,
+    item_column,
+    n_outputs,
+    r0,
+    r1,
+    out,
+):
+    """Add the components that have no table, leaf by leaf: one vector per distinct pattern of a block.
+
+    ``item_ptr`` lists, per set of path players, the components (mask and column) wanted from its leaves.
+    """
+    pattern = np.empty(BLOCK, np.uint64)
+    slot = np.empty(BLOCK, np.int64)
+    found = np.empty(BLOCK, np.uint64)
+    slot_of = np.full(1 << 12, -1, np.int64)
+    terms = np.empty(BLOCK, np.float64)
+    step = out.shape[0] // n_outputs
+    for start in range(r0, r1, BLOCK):
+        stop = min(start + BLOCK, r1)
+        n = stop - start
+        for i in range(leaves.shape[0]):
+            leaf = leaves[i]
+            pset = leaf_pset[leaf]
+            if item_ptr[pset] == item_ptr[pset + 1]:
+                continue
+            violations(
+                bins, start, stop, conditions, leaf_condition, player, leaf_ptr[leaf], leaf_ptr[leaf + 1], pattern
+            )
+            n_found = distinct_patterns(pattern, n, n_players[leaf], slot_of, slot, found)
+            f = fixed[fixed_start[leaf] :]
+            dense = pset_dense[pset]
+            for item in range(item_ptr[pset], item_ptr[pset + 1]):
+                mask = item_mask[item]
+                for d in range(n_found):
+                    met = mask & ~found[d]
+                    total = 0.0
+                    v = met
+                    while True:
+                        weight = f[np.int64(v)] if dense else f[subset_rank(v, choose, offset[n_players[leaf]])]
+                        rest = mask ^ v
+                        while rest:
+                            weight = -weight
+                            rest &= rest - np.uint64(1)
+                        total += weight
+                        if v == 0:
+                            break
+                        v = (v - np.uint64(1)) & met
+                    terms[d] = total
+                for o in range(value.shape[1]):
+                    scale = value[leaf, o]
+                    target = out[item_column[item] + (output[leaf] + o) * step, start:stop]
+                    for r in range(n):
+                        target[r] += scale * terms[slot[r]]

@@ -1,0 +1,135 @@
+"""Patterns: for a row and some leaves, the bit mask of the conditions that the row violates.
+
+Leaves with common conditions form a *group*, which has one bit per distinct condition (a condition and
+its complement share one). What a row gets from the leaves of a group depends on its pattern alone, so one
+table look-up per group and row replaces the work leaf by leaf.
+"""
+
+import numpy as np
+from numba import njit
+
+BLOCK = 1024  # rows whose bins, patterns and sums stay in cache together
+
+
+@njit(cache=True, nogil=True)
+def violations(bins, start, stop, conditions, ids, bits, first, last, pattern):
+    """Set, in ``pattern[r]``, bit ``bits[e]`` where row ``start + r`` violates condition ``ids[e]``."""
+    n = stop - start
+    zero = pattern.dtype.type(0)
+    one = pattern.dtype.type(1)
+    for r in range(n):
+        pattern[r] = zero
+    for e in range(first, last):
+        c = ids[e]
+        b = bins[conditions.feature[c], start:stop]
+        bit = pattern.dtype.type(one << pattern.dtype.type(bits[e]))
+        if conditions.mask[c] >= 0:
+            mask = conditions.masks[conditions.mask[c] :]
+            for r in range(n):
+                if mask[b[r]] == 0:
+                    pattern[r] |= bit
+        else:
+            lo = conditions.lo[c]
+            width = b.dtype.type(conditions.hi[c] - lo)
+            missing = conditions.missing[c]
+            for r in range(n):
+                out = (b.dtype.type(b[r] - lo) >= width) & (b[r] != missing)
+                pattern[r] = pattern.dtype.type(pattern[r] | (bit if out else zero))
+
+
+@njit(cache=True, nogil=True)
+def group_leaves(leaf_ptr, leaf_condition, complement, leaf_kind, max_bits, group_of, bit, flip, bits_of_group):
+    """Join neighbouring leaves greedily while their distinct conditions fit ``max_bits``.
+
+    ``leaf_kind`` (the tree's output) never mixes within a group. Writes each leaf's group, each leaf
+    condition's bit in it and whether that bit stands for the complement; returns the number of groups.
+    A leaf with more conditions than fit gets a group of its own.
+    """
+    n_leaves = leaf_ptr.shape[0] - 1
+    bit_of = np.full(complement.shape[0], -1, np.int64)
+    owner = np.full(complement.shape[0], -1, np.int64)
+    group, used = -1, 0
+    for leaf in range(n_leaves):
+        first, last = leaf_ptr[leaf], leaf_ptr[leaf + 1]
+        new = 0
+        for e in range(first, last):
+            c = leaf_condition[e]
+            other = complement[c]
+            if not (owner[c] == group or (other >= 0 and owner[other] == group)):
+                new += 1
+        if group < 0 or used + new > max_bits or leaf_kind[leaf] != leaf_kind[leaf - 1]:
+            group += 1
+            used = 0
+        for e in range(first, last):
+            c = leaf_condition[e]
+            other = complement[c]
+            if owner[c] == group:
+                bit[e], flip[e] = bit_of[c], False
+            elif other >= 0 and owner[other] == group:
+                bit[e], flip[e] = bit_of[other], True
+            else:
+                owner[c], bit_of[c] = group, used
+                bit[e], flip[e] = used, False
+                used += 1
+        group_of[leaf] = group
+        bits_of_group[group] = used
+    return group + 1
+
+
+@njit(cache=True, nogil=True)
+def pattern_histogram(bins, weight, conditions, ids, bits, entry_ptr, table_ptr, g0, g1, hist):
+    """Add up the background's weights by pattern, for the groups ``g0 <= g < g1``."""
+    n = bins.shape[1]
+    pattern = np.empty(BLOCK, np.uint16)
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        for g in range(g0, g1):
+            violations(bins, start, stop, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1], pattern)
+            h = hist[table_ptr[g] - table_ptr[g0] :]
+            for r in range(stop - start):
+                h[pattern[r]] += weight[start + r]
+
+
+@njit(cache=True, nogil=True)
+def accumulate(
+    bins, conditions, ids, bits, entry_ptr, table_ptr, column_ptr, column, value_ptr, tables, g0, g1, r0, r1, out
+):
+    """Add each group's table columns, looked up by pattern, to ``out`` (columns x rows).
+
+    Group ``g`` has the columns ``column[column_ptr[g] : column_ptr[g + 1]]`` of ``out``; its tables of
+    ``table_ptr[g + 1] - table_ptr[g]`` entries each start at ``value_ptr[g] - value_ptr[g0]``.
+    """
+    pattern = np.empty(BLOCK, np.uint16)
+    for start in range(r0, r1, BLOCK):
+        stop = min(start + BLOCK, r1)
+        n = stop - start
+        for g in range(g0, g1):
+            if column_ptr[g] == column_ptr[g + 1]:
+                continue
+            violations(bins, start, stop, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1], pattern)
+            size = table_ptr[g + 1] - table_ptr[g]
+            base = value_ptr[g] - value_ptr[g0]
+            for k in range(column_ptr[g + 1] - column_ptr[g]):
+                table = tables[base + k * size : base + (k + 1) * size]
+                target = out[column[column_ptr[g] + k], start:stop]
+                for r in range(n):
+                    target[r] += table[pattern[r]]
+
+
+@njit(cache=True, nogil=True)
+def joint_weight(bins, weight, conditions, ids, leaf_ptr, first, last, out):
+    """Weight of the background rows that meet all conditions of each leaf ``first <= l < last``."""
+    n = bins.shape[1]
+    pattern = np.empty(BLOCK, np.uint16)
+    bits = np.zeros(leaf_ptr[last] if last > first else 0, np.uint8)
+    for leaf in range(first, last):
+        out[leaf] = 0.0
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        for leaf in range(first, last):
+            violations(bins, start, stop, conditions, ids, bits, leaf_ptr[leaf], leaf_ptr[leaf + 1], pattern)
+            total = 0.0
+            for r in range(stop - start):
+                if pattern[r] == 0:
+                    total += weight[start + r]
+            out[leaf] += total

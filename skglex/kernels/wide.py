@@ -1,0 +1,259 @@
+"""Leaves with too many path features for a table of patterns: only the patterns that occur are looked at."""
+
+import numpy as np
+from numba import njit
+
+from skglex.kernels.components import distinct_patterns, subset_rank
+from skglex.kernels.patterns import BLOCK, violations
+
+
+@njit(cache=True, nogil=True)
+def binomials(k):
+    """choose[p, i] = C(p, i) and offset[n] = number of subsets of k players with fewer than n."""
+    choose = np.zeros((k + 1, k + 2), np.int64)
+    choose[:, 0] = 1
+    for p in range(1, k + 1):
+        for i in range(1, p + 1):
+            choose[p, i] = choose[p - 1, i - 1] + choose[p - 1, i]
+    offset = np.zeros(k + 2, np.int64)
+    for n in range(k + 1):
+        offset[n + 1] = offset[n] + choose[k, n]
+    return choose, offset
+
+
+@njit(cache=True, nogil=True)
+def _next_subset(v):
+    """The next larger integer with as many bits (Gosper)."""
+    low = v & (~v + np.uint64(1))
+    ripple = v + low
+    return ripple | (((v ^ ripple) // low) >> np.uint64(2))
+
+
+@njit(cache=True, nogil=True)
+def ranked_from_ratios(ratio, max_order, out):
+    """out[rank of V] = product of the ratios of the players outside V, for every |V| <= max_order."""
+    k = ratio.shape[0]
+    rank = 0
+    for n in range(min(max_order, k) + 1):
+        if k == 64 and n == 64:
+            out[rank] = 1.0
+            return
+        v = (np.uint64(1) << np.uint64(n)) - np.uint64(1)
+        while rank < out.shape[0] and (k == 64 or v < (np.uint64(1) << np.uint64(k))):
+            product = 1.0
+            for i in range(k):
+                if not (v >> np.uint64(i)) & np.uint64(1):
+                    product *= ratio[i]
+            out[rank] = product
+            rank += 1
+            if n == 0 or n == k:
+                break
+            following = _next_subset(v)
+            if following < v:
+                break
+            v = following
+
+
+@njit(cache=True, nogil=True)
+def ranked_from_background(
+    bins, weight, total, conditions, leaf_condition, player, first, last, k, max_order, out
+):
+    """out[rank of V] = share of the background whose violated players all lie in V, |V| <= max_order."""
+    choose, offset = binomials(k)
+    pattern = np.empty(BLOCK, np.uint64)
+    n_rows = bins.shape[1]
+    exact = np.zeros(out.shape[0])
+    masks = np.zeros(out.shape[0], np.uint64)
+    for start in range(0, n_rows, BLOCK):
+        stop = min(start + BLOCK, n_rows)
+        violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
+        for r in range(stop - start):
+            n, rest = 0, pattern[r]
+            while rest and n <= max_order:
+                rest &= rest - np.uint64(1)
+                n += 1
+            if n <= max_order:
+                rank = subset_rank(pattern[r], choose, offset)
+                exact[rank] += weight[start + r]
+                masks[rank] = pattern[r]
+    # every V gets the rows whose violated players lie in it: add each pattern to all its supersets
+    for rank in range(out.shape[0]):
+        if exact[rank] != 0.0:
+            _add_to_supersets(masks[rank], exact[rank] / total, k, max_order, choose, offset, out)
+
+
+@njit(cache=True, nogil=True)
+def _add_to_supersets(mask, amount, k, max_order, choose, offset, out):
+    members = np.empty(k, np.int64)
+    n_free, n_own = 0, 0
+    for i in range(k):
+        if (mask >> np.uint64(i)) & np.uint64(1):
+            n_own += 1
+        else:
+            members[n_free] = i
+            n_free += 1
+    # combinations of up to max_order - n_own of the free players, by an index stack
+    stack = np.empty(max_order + 1, np.int64)
+    union = np.empty(max_order + 2, np.uint64)
+    union[0] = mask
+    out[subset_rank(mask, choose, offset)] += amount
+    depth = 0
+    following = 0
+    while True:
+        if depth < max_order - n_own and following < n_free:
+            stack[depth] = following
+            union[depth + 1] = union[depth] | (np.uint64(1) << np.uint64(members[following]))
+            depth += 1
+            out[subset_rank(union[depth], choose, offset)] += amount
+            following += 1
+        elif depth > 0:
+            depth -= 1
+            following = stack[depth] + 1
+        else:
+            return
+
+
+@njit(cache=True, nogil=True)
+def _product_shapley(ratio, violated, nodes, node_weights, pairs, columns):
+    """Shapley values (or half the interaction indices) of the game prod a_j over T, prod w_j outside.
+
+    With a_j = 1 where j's condition holds, they are integrals over t of the product over the other players
+    of t a_j + (1 - t) w_j, polynomials that Gauss-Legendre nodes integrate exactly.
+    """
+    k = ratio.shape[0]
+    columns[:] = 0.0
+    factor, after = np.empty(k), np.empty(k + 1)
+    for q in range(nodes.shape[0]):
+        t = nodes[q]
+        after[k] = 1.0
+        for j in range(k):
+            met = 0.0 if (violated >> np.uint64(j)) & np.uint64(1) else 1.0
+            factor[j] = t * met + (1.0 - t) * ratio[j]
+        for j in range(k - 1, -1, -1):
+            after[j] = after[j + 1] * factor[j]
+        before = node_weights[q]
+        c = 0
+        for i in range(k):
+            if pairs:
+                between = before
+                for j in range(i + 1, k):
+                    columns[c] += between * after[j + 1]
+                    between *= factor[j]
+                    c += 1
+            else:
+                columns[i] += before * after[i + 1]
+            before *= factor[i]
+    c = 0
+    for i in range(k):
+        di = (0.0 if (violated >> np.uint64(i)) & np.uint64(1) else 1.0) - ratio[i]
+        if not pairs:
+            columns[i] *= di
+            continue
+        for j in range(i + 1, k):
+            dj = (0.0 if (violated >> np.uint64(j)) & np.uint64(1) else 1.0) - ratio[j]
+            columns[c] *= 0.5 * di * dj
+            c += 1
+
+
+@njit(cache=True, nogil=True)
+def _background_shapley(shares, patterns, violated, k, inverse, pairs, columns):
+    """Shapley values (or half the interactions) against each background pattern, weighted by its share.
+
+    A background row plays only where every condition is met by it or by the explained row. With ``a``
+    players met by the explained row alone and ``b`` by the background row alone, a player of the first kind
+    gets (a - 1)! b! / (a + b)!, one of the second -a! (b - 1)! / (a + b)!.
+    ``inverse[n, i]`` is 1 / ((n + 1) C(n, i)).
+    """
+    columns[:] = 0.0
+    for p in range(patterns.shape[0]):
+        if patterns[p] & violated:
+            continue
+        only_row, only_back = patterns[p], violated
+        a, b = 0, 0
+        for i in range(k):
+            a += np.int64((only_row >> np.uint64(i)) & np.uint64(1))
+            b += np.int64((only_back >> np.uint64(i)) & np.uint64(1))
+        if pairs:
+            n = a + b - 2
+            if n < 0:
+                continue
+            both_row = inverse[n, b] if a > 1 else 0.0
+            both_back = inverse[n, a] if b > 1 else 0.0
+            mixed = -inverse[n, a - 1] if a > 0 and b > 0 else 0.0
+            c = 0
+            for i in range(k):
+                for j in range(i + 1, k):
+                    bi, bj = np.uint64(1) << np.uint64(i), np.uint64(1) << np.uint64(j)
+                    if (only_row & bi) and (only_row & bj):
+                        columns[c] += 0.5 * shares[p] * both_row
+                    elif (only_back & bi) and (only_back & bj):
+                        columns[c] += 0.5 * shares[p] * both_back
+                    elif ((only_row | only_back) & bi) and ((only_row | only_back) & bj):
+                        columns[c] += 0.5 * shares[p] * mixed
+                    c += 1
+        elif a + b > 0:
+            up = inverse[a + b - 1, b] if a > 0 else 0.0
+            down = inverse[a + b - 1, a] if b > 0 else 0.0
+            for i in range(k):
+                bi = np.uint64(1) << np.uint64(i)
+                if only_row & bi:
+                    columns[i] += shares[p] * up
+                elif only_back & bi:
+                    columns[i] -= shares[p] * down
+
+
+@njit(cache=True, nogil=True)
+def stream_shapley(
+    bins,
+    conditions,
+    leaf_condition,
+    player,
+    first,
+    last,
+    k,
+    ratio,
+    nodes,
+    node_weights,
+    shares,
+    patterns,
+    inverse,
+    value,
+    pairs,
+    column,
+    r0,
+    r1,
+    out,
+):
+    """Add one wide leaf's Shapley values or interactions, solved once per distinct pattern of a block.
+
+    With ``patterns`` empty the weights are path-dependent (``ratio``), else empirical (``shares``). The
+    leaf's column c of output v goes to row ``column[v, c]`` of ``out``.
+    """
+    pattern = np.empty(BLOCK, np.uint64)
+    slot = np.empty(BLOCK, np.int64)
+    found = np.empty(BLOCK, np.uint64)
+    slot_of = np.full(1 << 12, -1, np.int64)
+    terms = np.empty((BLOCK, column.shape[1]))
+    for start in range(r0, r1, BLOCK):
+        stop = min(start + BLOCK, r1)
+        n = stop - start
+        violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
+        n_found = distinct_patterns(pattern, n, k, slot_of, slot, found)
+        for d in range(n_found):
+            if patterns.shape[0]:
+                _background_shapley(shares, patterns, found[d], k, inverse, pairs, terms[d])
+            else:
+                _product_shapley(ratio, found[d], nodes, node_weights, pairs, terms[d])
+        for v in range(column.shape[0]):
+            for c in range(column.shape[1]):
+                target = out[column[v, c], start:stop]
+                for r in range(n):
+                    target[r] += value[v] * terms[slot[r], c]
+
+
+@njit(cache=True, nogil=True)
+def background_patterns(bins, conditions, leaf_condition, player, first, last, out):
+    """The pattern of one leaf for every background row."""
+    for start in range(0, bins.shape[1], BLOCK):
+        stop = min(start + BLOCK, bins.shape[1])
+        violations(bins, start, stop, conditions, leaf_condition, player, first, last, out[start:stop])

@@ -1,0 +1,170 @@
+"""The shipped data are the published ones; the simulations have the components that they state."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skglex.datasets import (
+    load_adult,
+    load_bike_sharing,
+    make_importance,
+    make_motivating,
+    make_runtime,
+    make_salary,
+)
+
+BIKE_FEATURES = ["season", "yr", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit"]
+BIKE_FEATURES += ["temp", "atemp", "hum", "windspeed", "dayofyear"]
+GENERATORS = [make_importance, make_motivating, make_runtime, make_salary]
+
+
+@pytest.fixture
+def no_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)  # the next `import pandas` raises ImportError
+
+
+def test_bike_sharing_bunch():
+    bunch = load_bike_sharing()
+    assert bunch.feature_names == list(bunch.data.columns) == BIKE_FEATURES
+    assert bunch.data.shape == (17_379, 13)
+    assert bunch.target_names == ["cnt"]
+    assert bunch.target.name == "cnt"
+    assert bunch.target.sum() == 3_292_679
+    pd.testing.assert_frame_equal(bunch.frame, bunch.data.assign(cnt=bunch.target))
+    assert "casual" in bunch.DESCR
+
+
+def test_bike_sharing_values():
+    X, _ = load_bike_sharing(return_X_y=True)
+    floats = ["temp", "atemp", "hum", "windspeed"]
+    assert (X[floats].dtypes == np.float64).all()
+    assert (X.drop(columns=floats).dtypes == np.int64).all()
+    assert not X.isna().to_numpy().any()
+    assert (X["yr"] == 0).sum() == 8_645
+    first_and_last = X.iloc[[0, -1]][["yr", "mnth", "hr", "temp", "dayofyear"]].to_numpy()
+    np.testing.assert_array_equal(first_and_last, [[0, 1, 0, 0.24, 1], [1, 12, 23, 0.26, 366]])
+    assert X.loc[X["yr"] == 0, "dayofyear"].max() == 365
+    assert not {"casual", "registered", "cnt"} & set(X.columns)
+
+
+def test_bike_sharing_arrays_without_pandas(no_pandas):
+    bunch = load_bike_sharing(as_frame=False)
+    assert bunch.frame is None
+    assert isinstance(bunch.data, np.ndarray)
+    assert bunch.data.dtype == np.float64
+    assert bunch.data.shape == (17_379, 13)
+    assert bunch.target.sum() == 3_292_679
+    X, y = load_bike_sharing(as_frame=False, return_X_y=True)
+    np.testing.assert_array_equal(X, bunch.data)
+    np.testing.assert_array_equal(y, bunch.target)
+
+
+def test_bike_sharing_arrays_equal_frame():
+    X, y = load_bike_sharing(as_frame=False, return_X_y=True)
+    frame, target = load_bike_sharing(return_X_y=True)
+    np.testing.assert_array_equal(X, frame.to_numpy())
+    np.testing.assert_array_equal(y, target)
+
+
+@pytest.mark.parametrize("load", [load_adult, load_bike_sharing])
+def test_frames_without_pandas_name_the_extra(load, no_pandas):
+    with pytest.raises(ImportError, match=r"skglex\[examples\]"):
+        load()
+
+
+@pytest.mark.parametrize(
+    ("subset", "n_samples", "n_rich", "n_complete", "age_sum"),
+    [
+        ("train", 32_561, 7_841, 30_162, 1_256_257),
+        ("test", 16_281, 3_846, 15_060, 631_173),
+        ("all", 48_842, 11_687, 45_222, 1_887_430),
+    ],
+)
+def test_adult_subsets(subset, n_samples, n_rich, n_complete, age_sum):
+    bunch = load_adult(subset=subset)
+    assert bunch.data.shape == (n_samples, 14)
+    assert bunch.feature_names == list(bunch.data.columns)
+    assert bunch.target_names == sorted(bunch.target.unique()) == ["<=50K", ">50K"]
+    assert (bunch.target == ">50K").sum() == n_rich
+    assert len(bunch.data.dropna()) == n_complete
+    assert bunch.data["age"].sum() == age_sum
+    assert list(bunch.data.index) == list(range(n_samples))
+    pd.testing.assert_frame_equal(bunch.frame, bunch.data.assign(income=bunch.target))
+
+
+def test_adult_dtypes_are_shared_by_the_parts():
+    train, _ = load_adult(return_X_y=True)
+    test, _ = load_adult(subset="test", return_X_y=True)
+    numbers = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
+    assert (train[numbers].dtypes == np.int64).all()
+    assert all(isinstance(dtype, pd.CategoricalDtype) for dtype in train.drop(columns=numbers).dtypes)
+    pd.testing.assert_series_equal(train.dtypes, test.dtypes)
+    assert list(train.columns[train.isna().any()]) == ["workclass", "occupation", "native-country"]
+    assert "?" not in train["workclass"].cat.categories
+
+
+def test_adult_unknown_subset():
+    with pytest.raises(ValueError, match=r"subset must be one of .*'train'.*, got 'valid'"):
+        load_adult(subset="valid")
+
+
+@pytest.mark.parametrize("make", GENERATORS)
+def test_generators_are_reproducible(make):
+    X, y = make(50, random_state=3)
+    again, y_again = make(50, random_state=np.random.RandomState(3))
+    np.testing.assert_array_equal(X, again)
+    np.testing.assert_array_equal(y, y_again)
+    assert X.shape[0] == y.shape[0] == 50
+    assert X.dtype == y.dtype == np.float64
+    assert not np.array_equal(y, make(50, random_state=4)[1])
+
+
+@pytest.mark.parametrize("correlation", [-1, 0, 0.3, 1])
+def test_motivating_moments(correlation):
+    X, y = make_motivating(200_000, correlation=correlation, random_state=0)
+    np.testing.assert_allclose(np.cov(X.T), [[1, correlation], [correlation, 1]], atol=0.02)
+    np.testing.assert_allclose(y.mean(), 2 * correlation, atol=0.03)
+    x1, x2 = X.T
+    np.testing.assert_allclose(np.std(y - x1 - x2 - 2 * x1 * x2), 1, atol=0.02)
+
+
+def test_motivating_components_are_partial_dependence():
+    # The intercept and main effect that the docstring states, by averaging over the other feature.
+    r, grid = 0.3, np.array([-1.0, 0.0, 2.0])
+    X, y = make_motivating(400_000, correlation=r, noise=0, random_state=0)
+    np.testing.assert_allclose(y.mean(), 2 * r, atol=0.02)
+    dependence = [np.mean(x1 + X[:, 1] + 2 * x1 * X[:, 1]) for x1 in grid]
+    np.testing.assert_allclose(dependence, 2 * r + (grid - 2 * r), atol=0.02)
+
+
+def test_importance_target():
+    X, y = make_importance(50, noise=0, random_state=0)
+    x1, x2, x3, x4 = X.T
+    np.testing.assert_allclose(y, x1 + x3 + x2 * x3 - 2 * x2 * x3 * x4)
+
+
+def test_runtime_uses_two_features():
+    X, y = make_runtime(50, 5, noise=0, random_state=0)
+    assert X.shape == (50, 5)
+    np.testing.assert_allclose(y, X[:, 0] + X[:, 1] + 2 * X[:, 0] * X[:, 1])
+
+
+def test_salary_effects():
+    X, y = make_salary(100_000, hours_sd=3, random_state=0)
+    sex, hours = X.T
+    assert set(sex) == {0, 1}
+    for group, mean in [(0, 30), (1, 40)]:
+        np.testing.assert_allclose(
+            [hours[sex == group].mean(), hours[sex == group].std()], [mean, 3], atol=0.05
+        )
+    noise = y - 20 * sex - hours
+    np.testing.assert_allclose([noise.mean(), noise.std()], [0, 1], atol=0.02)
+
+
+def test_generator_errors():
+    with pytest.raises(ValueError, match=r"correlation must lie in \[-1, 1\], got 1.5"):
+        make_motivating(correlation=1.5)
+    with pytest.raises(ValueError, match=r"n_features must be at least 2, got 1"):
+        make_runtime(10, 1)

@@ -1,0 +1,48 @@
+"""The public names are complete and sorted, and importing them stays cheap."""
+
+import importlib
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import skglex
+
+OPTIONAL = ["lightgbm", "matplotlib", "pandas", "polars", "shap"]
+# scikit-learn and XGBoost import pandas themselves where it is installed: only what comes on top counts.
+PRINT_OPTIONAL_IMPORTS = """
+import sys
+import joblib, numba, scipy, sklearn, treelite, xgboost
+before = set(sys.modules)
+import {module}
+print(*set({optional}) & (set(sys.modules) - before))
+"""
+IMPORT_WITHOUT_OPTIONAL = """
+import sys
+sys.modules.update(dict.fromkeys({optional}))
+import {module}
+"""
+
+
+@pytest.mark.parametrize("module", ["skglex", "skglex.datasets"])
+def test_all_is_sorted_and_importable(module):
+    public = importlib.import_module(module)
+    assert public.__all__ == sorted(set(public.__all__))
+    for name in public.__all__:
+        assert getattr(public, name).__doc__
+
+
+def test_version_is_the_projects():
+    pyproject = Path(__file__).parents[1] / "pyproject.toml"
+    assert skglex.__version__ == tomllib.loads(pyproject.read_text())["project"]["version"]
+
+
+@pytest.mark.parametrize("module", ["skglex", "skglex.datasets"])
+@pytest.mark.parametrize("code", [PRINT_OPTIONAL_IMPORTS, IMPORT_WITHOUT_OPTIONAL])
+def test_import_leaves_optional_libraries_alone(code, module):
+    command = [sys.executable, "-c", code.format(module=module, optional=OPTIONAL)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert not run.stdout.split()
