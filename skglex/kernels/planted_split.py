@@ -268,7 +268,7 @@ def best_threshold(
     n_rows = rows.shape[0]
     n_stats = stats.shape[1]
     additive = is_additive(loss)
-    if additive and rule == RANDOM and missing_code < min(n_rows, FEW_CODES):
+    if additive and rule == RANDOM and missing_code < FEW_CODES and missing_code * 4 < n_rows:
         size = _sum_codes(
             state, rows, codes, missing_code, stats, split_try, rule, code_sums, code_counts, thresholds, sums, counts
         )
