@@ -1,0 +1,630 @@
+"""GlexDecomposer: a fitted tree ensemble as the exact sum of its components."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from skglex._features import column_names, group_features, resolve_features
+from skglex._input import bin_chunks, bin_rows
+from skglex._wrapping import TreeModelWrapper
+from skglex.components import (
+    Axis,
+    Component,
+    Components,
+    Decomposition,
+    TooManyComponents,
+    index_components,
+)
+from skglex.components._tables import MAX_CELLS, build_tables
+from skglex.ensemble._players import assign_players
+
+# Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
+_BUFFER = 1 << 24
+# Largest table that is made on demand: 1 GB of float64.
+_LARGEST_TABLE = 1 << 27
+
+
+class GlexDecomposer(TransformerMixin, TreeModelWrapper):
+    """Exact functional decomposition of a tree ensemble into main effects and interactions.
+
+    The margin (raw score) of the model at x is split into components,
+
+        margin(x) = m_0 + sum over feature sets S of m_S(x_S),
+
+    identified by averaging: for every leaf l with value v_l and path features P_l,
+
+        m_S(x) = sum_l v_l * sum over V in S of (-1)^(|S| - |V|) * 1[x_V] * E_l(P_l minus V)   (P_l holds S)
+
+    where 1[x_V] says that x meets the leaf's conditions on V, and E_l(U) is the weight with which those on U hold
+    when x_U is averaged out [1]_. SHAP values, partial dependence functions and importances are sums of components.
+
+    Parameters
+    ----------
+    estimator : estimator or booster
+        A regressor or classifier, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster``, or a
+        ``FrozenEstimator``. Around a pipeline, the decomposition is of the final model, in the space after the
+        preprocessing.
+    weighting : {"empirical", "path_dependent"}, default="empirical"
+        ``"empirical"``: E_l(U) is the weighted share of background rows that meet the leaf's conditions on U, the
+        joint distribution [2]_. Partial dependence then is the brute-force one, SHAP values are interventional.
+        ``"path_dependent"``: the product of the cover ratios along the leaf's path, as XGBoost's
+        ``pred_contribs`` has it.
+    max_interaction : int, default=None
+        Highest order of a component. None: all that the model has.
+    features : list of str or int, mask or callable, default=None
+        Only components whose features all lie in this list. With ``feature_groups``, groups are named by their name.
+    feature_groups : dict of str to list, default=None
+        ``{"name": [columns]}``: columns that count as one feature.
+    remainder : bool, default=True
+        Where ``max_interaction`` or ``features`` is set: append the column ``remainder``, margin - intercept -
+        columns.
+    prefit : {"auto", True, False}, default="auto"
+        ``"auto"``: the estimator is used as it is when it is fitted and no y is given (boosters and frozen
+        estimators always); otherwise it is cloned and fitted. ``True``: always as it is. ``False``: always fitted.
+    n_background : int, default=None
+        Number of rows of X drawn as the background. None: all.
+    max_components : int, default=20_000
+        With more components than that, `transform` and ``components_`` raise a ValueError.
+    separator : str, default=":"
+        Between the features in a component's name.
+    check_additivity : bool, default=True
+        Prove at `fit` that the leaves reproduce the model's own margin on background rows.
+    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
+        Type of the output of `transform`. Sums are float64 in any case.
+    n_jobs : int, default=None
+        Number of threads, as everywhere in scikit-learn. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Draws the background.
+    verbose : int, default=0
+        With 1, long work shows its progress.
+
+    Attributes
+    ----------
+    intercept_ : float, or ndarray of shape (n_outputs,)
+        m_0, the mean margin over the background (path-dependent: over the training data as covers tell it).
+    components_ : sequence of Component
+        By position, by name or by the tuple of features: ``decomposer.components_["hr:temp"]``.
+    n_components_ : int
+        Number of columns of the output of `transform`.
+    component_importances_ : ndarray of shape (n_sets,) or (n_sets, n_outputs)
+        Mean of ``|m_S|`` over the background, one entry per component in ``components_``.
+    feature_importances_ : ndarray of shape (n_features,) or (n_features, n_outputs)
+        Mean of ``|phi_k|`` over the background, not normalised. Like ``component_importances_`` it is computed on
+        first access, from the binned background that a fitted (and a saved) decomposer contains.
+    estimator_ : object
+        The fitted model.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, of a classifier.
+    background_ : Bunch
+        ``rows`` (positions in the X given to `fit`) and ``weights``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    See Also
+    --------
+    sklearn.inspection.partial_dependence : Partial dependence by brute force.
+
+    Notes
+    -----
+    The margin is on the link scale: log-odds for a binary classifier, one score per class for several, the
+    logarithm for Poisson, gamma and Tweedie regression. A model trained with ``base_margin`` is decomposed
+    without it.
+
+    References
+    ----------
+    .. [1] M. Hiabu, J. T. Meyer, M. N. Wright, "Unifying local and global model explanations by functional
+       decomposition of low dimensional structures", AISTATS 2023.
+    .. [2] J. Liu, T. Steensgaard, M. N. Wright, N. Pfister, M. Hiabu, "Fast Estimation of Partial Dependence
+       Functions using Trees", ICML 2025.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xgboost import XGBRegressor
+    >>> from skglex import GlexDecomposer
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> y = X[:, 0] + 2 * X[:, 0] * X[:, 1]
+    >>> model = XGBRegressor(n_estimators=20, max_depth=2).fit(X, y)
+    >>> decomposer = GlexDecomposer(model).fit(X)
+    >>> decomposer.get_feature_names_out()
+    array(['x0', 'x1', 'x2', 'x0:x1', 'x0:x2', 'x1:x2'], dtype=object)
+    >>> components = decomposer.transform(X)
+    >>> margin = decomposer.intercept_ + components.sum(axis=1)
+    >>> np.allclose(margin, model.predict(X), atol=1e-5)
+    True
+    >>> decomposer.strongest_components(1)[0].name
+    'x0:x1'
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TreeModelWrapper._parameter_constraints,
+        "max_interaction": [Interval(Integral, 1, None, closed="left"), None],
+        "features": ["array-like", callable, None],
+        "remainder": ["boolean"],
+        "max_components": [Interval(Integral, 1, None, closed="left")],
+        "separator": [str],
+        "check_additivity": ["boolean"],
+        "dtype": "no_validation",  # anything that numpy takes for float64 or float32
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        weighting: str = "empirical",
+        max_interaction: int | None = None,
+        features: Any = None,
+        feature_groups: dict[str, Any] | None = None,
+        remainder: bool = True,
+        prefit: str | bool = "auto",
+        n_background: int | None = None,
+        max_components: int = 20_000,
+        separator: str = ":",
+        check_additivity: bool = True,
+        dtype: Any = np.float64,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.weighting = weighting
+        self.max_interaction = max_interaction
+        self.features = features
+        self.feature_groups = feature_groups
+        self.remainder = remainder
+        self.prefit = prefit
+        self.n_background = n_background
+        self.max_components = max_components
+        self.separator = separator
+        self.check_additivity = check_additivity
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> GlexDecomposer:
+        """Take or fit the estimator and split it into components.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The background; the training data too, where the estimator is fitted here.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Target, needed only where the estimator is fitted here.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the background rows, passed to the estimator too where it is fitted here.
+        **fit_params : dict
+            Further parameters of the estimator's ``fit``.
+
+        Returns
+        -------
+        self : GlexDecomposer
+
+        Raises
+        ------
+        ValueError
+            Bad input, or a model that cannot be decomposed.
+        RuntimeError
+            The leaves do not reproduce the model's own margin.
+        """
+        if np.dtype(self.dtype) not in (np.float64, np.float32):
+            raise ValueError(f"dtype must be numpy.float64 or numpy.float32, got {self.dtype!r}")
+        Xt = self._fit_model(X, y, sample_weight, fit_params)
+        if self.check_additivity:
+            self._prove(Xt)
+        ensemble = self._model.ensemble
+        self._groups = group_features(self.feature_groups, self._model_names)
+        names, n_players = self._groups.names, len(self._groups.names)
+        allowed = None
+        if self.features is not None:
+            allowed = np.zeros(n_players, dtype=bool)
+            allowed[self._resolve_players(self.features, Xt, "features")] = True
+        players = assign_players(ensemble, self._groups.of_feature[ensemble.grid.features])
+        max_order = self.max_interaction or n_players
+        self._decomposition = Decomposition(
+            ensemble, players, n_players, self._make_weighting(), max_order
+        )
+        intercept = self._decomposition.intercept(self.n_jobs)
+        self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
+        self._index, self._tables = None, None
+        self.__dict__.pop("_importances", None)
+        try:
+            index = index_components(
+                players,
+                ensemble.leaf_ptr,
+                max_order=max_order,
+                allowed=allowed,
+                limit=self.max_components,
+            )
+        except TooManyComponents as error:
+            self._too_many = f"{'' if error.exact else 'at least '}{error.count:,}"
+            return self
+        self._component_names = column_names(names, index.sets, self.separator)
+        self._index = index
+        self._complete = max_order >= players.n_players.max(initial=0) and (
+            allowed is None or bool(allowed[players.of_slot].all())
+        )
+        self._tables = self._decomposition.tables(index, self.n_jobs, self.verbose)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Components of given rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_), of type ``dtype``, or a data frame (see ``set_output``)
+            On the margin scale; columns as in `get_feature_names_out`. Several outputs: class after class.
+
+        Raises
+        ------
+        ValueError
+            There are more components than ``max_components``.
+        """
+        Xt = self._check_X(X)
+        self._require_components()
+        n, width = Xt.shape[0], self.n_components_
+        chosen = np.arange(len(self._component_names))
+        out = np.empty((width, n), dtype=self.dtype)
+        for start, stop, bins in self._binned(Xt, width):
+            whole = stop - start == n and np.dtype(self.dtype) == np.float64
+            part = out if whole else np.empty((width, stop - start))
+            self._write_components(bins, chosen, part)
+            if not whole:
+                out[:, start:stop] = part
+        return out.T
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Checked against ``feature_names_in_``, as everywhere in scikit-learn.
+
+        Returns
+        -------
+        ndarray of shape (n_components_,), object
+        """
+        check_is_fitted(self)
+        self._require_components()
+        if input_features is not None:
+            self._check_input_features(input_features)
+        block = [*self._component_names, *(["remainder"] if self._has_remainder else [])]
+        labels = self._output_labels()
+        names = block if labels is None else [f"{label}__{name}" for label in labels for name in block]
+        return np.array(names, dtype=object)
+
+    @property
+    def n_components_(self) -> int:
+        self._require_components()
+        return self._n_outputs * (len(self._component_names) + self._has_remainder)
+
+    @property
+    def components_(self) -> Components:
+        self._require_components()
+        return Components(self)
+
+    def __getitem__(self, key: Any) -> Component:
+        """The component with the given name, or of the given features."""
+        component: Component = self.components_[key]
+        return component
+
+    def strongest_components(self, k: int = 10) -> list[Component]:
+        """The components with the largest importance (the sum of it over outputs).
+
+        Parameters
+        ----------
+        k : int, default=10
+
+        Returns
+        -------
+        list of Component, the strongest first
+        """
+        total = self.component_importances_.reshape(len(self.components_), -1).sum(axis=1)
+        return [self.components_[int(i)] for i in np.argsort(-total, kind="stable")[:k]]
+
+    @property
+    def component_importances_(self) -> NDArray[np.float64]:
+        self._require_components()
+        kept = self._kept_importances()
+        if "components" not in kept:
+            chosen = np.arange(len(self._component_names))
+            width = len(chosen) * self._n_outputs
+            total = np.zeros(width)
+            for bins, weight in self._background_chunks(width):
+                part = np.empty((width, bins.shape[1]))
+                self._decomposition.components(self._index, self._tables, bins, chosen, part, n_jobs=self.n_jobs)
+                total += np.abs(part, out=part) @ weight
+            kept["components"] = self._squeeze(total.reshape(self._n_outputs, -1).T)
+        return kept["components"]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        kept = self._kept_importances()
+        if "features" not in kept:
+            n_players = len(self._groups.names)
+            total = np.zeros((self._n_outputs, n_players))
+            for bins, weight in self._background_chunks(n_players * self._n_outputs):
+                values = self._decomposition.shapley(bins, n_jobs=self.n_jobs, verbose=self.verbose)
+                total += np.abs(values, out=values) @ weight
+            kept["features"] = self._squeeze(total.T)
+        return kept["features"]
+
+    def shap_values(self, X: Any) -> NDArray[np.float64]:
+        """SHAP values: ``phi_k = sum over S with k of m_S / |S|``, all orders included.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
+            On the margin scale; with ``intercept_`` they add up to the margin. With ``feature_groups``, the values
+            of the game between the groups and the other features, in the order of ``explained_features_``.
+        """
+        Xt = self._check_X(X)
+        n_players = len(self._groups.names)
+        shape = (self._n_outputs, n_players, Xt.shape[0])
+        self._check_memory(shape, "SHAP values")
+        out = None
+        for start, stop, bins in self._binned(Xt, shape[0] * shape[1]):
+            part = self._decomposition.shapley(bins, n_jobs=self.n_jobs, verbose=self.verbose)
+            if stop - start == Xt.shape[0]:
+                out = part
+            else:
+                out = np.empty(shape) if out is None else out
+                out[..., start:stop] = part
+        assert out is not None
+        return self._squeeze(out.transpose(2, 1, 0))
+
+    def shap_interaction_values(self, X: Any) -> NDArray[np.float64]:
+        """SHAP interaction values: ``1/2 sum over S with i, j of m_S / (|S| - 1)``, all orders included.
+
+        The diagonal makes each row sum to the SHAP value, the convention of XGBoost and shap.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features, n_features) or (n_samples, n_features, n_features, n_outputs)
+            On the margin scale.
+        """
+        Xt = self._check_X(X)
+        n_players = len(self._groups.names)
+        shape = (self._n_outputs, n_players, n_players, Xt.shape[0])
+        self._check_memory(shape, "SHAP interaction values")
+        out = None
+        for start, stop, bins in self._binned(Xt, shape[0] * shape[1] ** 2):
+            part = self._decomposition.shapley_interactions(bins, n_jobs=self.n_jobs, verbose=self.verbose)
+            if stop - start == Xt.shape[0]:
+                out = part
+            else:
+                out = np.empty(shape) if out is None else out
+                out[..., start:stop] = part
+        assert out is not None
+        return self._squeeze(out.transpose(3, 1, 2, 0))
+
+    def partial_dependence(self, features: Any, X: Any) -> NDArray[np.float64]:
+        """The partial dependence function of some features at the rows' values of them.
+
+        ``PD_S(x) = sum over U in S of m_U(x)``, all orders included: the mean margin when the features are set to
+        the row's values and the others are averaged out.
+
+        Parameters
+        ----------
+        features : str, int or list of these
+            Names or positions; with ``feature_groups``, a group by its name.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            On the margin scale.
+        """
+        Xt = self._check_X(X)
+        wanted = self._resolve_players(features, Xt, "features")
+        keep = np.isin(self._decomposition.players.of_slot, wanted)
+        out = np.empty((self._n_outputs, Xt.shape[0]))
+        for start, stop, bins in self._binned(Xt, self._n_outputs):
+            out[:, start:stop] = self._decomposition.partial_dependence(keep, bins, self.n_jobs)
+        return self._squeeze(out.T)
+
+    @property
+    def explained_features_(self) -> list[str]:
+        """Names along the feature axis of SHAP values: features, or groups and the features in none."""
+        check_is_fitted(self)
+        return list(self._groups.names)
+
+    # -- helpers ------------------------------------------------------------------------------
+
+    @property
+    def _n_outputs(self) -> int:
+        return self._model.ensemble.n_outputs
+
+    @property
+    def _has_remainder(self) -> bool:
+        return self.remainder and (self.max_interaction is not None or self.features is not None)
+
+    def _output_labels(self) -> list[Any] | None:
+        if self._n_outputs == 1:
+            return None
+        classes = getattr(self, "classes_", None)
+        if classes is not None and len(classes) == self._n_outputs:
+            return list(classes)
+        return list(range(self._n_outputs))
+
+    def _squeeze(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Drop the last axis where there is one output."""
+        return values[..., 0] if self._n_outputs == 1 else values
+
+    def _resolve_players(self, features: Any, Xt: Any, parameter: str) -> list[int]:
+        """Players (features or groups) that a user named."""
+        groups = self._groups
+        if not groups.grouped:
+            return resolve_features(features, groups.names, X=Xt, parameter=parameter)
+        if isinstance(features, (str, int, np.integer)):
+            features = [features]
+        if callable(features):
+            features = features(Xt)
+        out = []
+        for item in features:
+            if isinstance(item, str) and item in groups.names:
+                out.append(groups.names.index(item))
+                continue
+            position = resolve_features(item, self._model_names, parameter=parameter)[0]
+            player = int(groups.of_feature[position])
+            if groups.names[player] != self._model_names[position]:
+                raise ValueError(
+                    f"{parameter} names {self._model_names[position]!r}, which belongs to the group "
+                    f"{groups.names[player]!r}: name the group"
+                )
+            out.append(player)
+        return out
+
+    def _check_input_features(self, input_features: Any) -> None:
+        given = [str(name) for name in input_features]
+        known = getattr(self, "feature_names_in_", None)
+        if known is not None and given != [str(name) for name in known]:
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(given) != self.n_features_in_:
+            raise ValueError(
+                f"input_features should have length equal to number of features ({self.n_features_in_}), "
+                f"got {len(given)}"
+            )
+
+    def _require_components(self) -> None:
+        check_is_fitted(self)
+        if self._index is None:
+            raise ValueError(
+                f"the model has {self._too_many} components, more than max_components={self.max_components:,}. Set "
+                "max_interaction (2 gives main effects and pairs), restrict features, join columns with "
+                "feature_groups, or raise max_components. SHAP values, interactions and partial dependence work as "
+                "it is"
+            )
+
+    def _check_memory(self, shape: tuple[int, ...], what: str) -> None:
+        """Refuse an output that is larger than the machine's memory."""
+        size = 8 * int(np.prod(shape, dtype=np.float64))
+        try:
+            limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        except (AttributeError, ValueError, OSError):
+            return
+        if size > limit:
+            raise MemoryError(
+                f"{what} of shape {shape} (outputs first, rows last) take {size / 2**30:,.1f} GiB, more than this "
+                f"machine's {limit / 2**30:,.1f} GiB. Pass fewer rows at a time, or join features with feature_groups"
+            )
+
+    def _binned(self, Xt: Any, width: int) -> Iterator[tuple[int, int, NDArray[Any]]]:
+        """Rows in chunks: their range and their bins. ``width``: numbers of output per row."""
+        grid = self._model.ensemble.grid
+        chunks = bin_chunks(Xt, grid)
+        if len(chunks) > 1 or np.dtype(self.dtype) != np.float64:
+            size = max(_BUFFER // max(width, 1), 1024)
+            chunks = [
+                (a, min(a + size, stop)) for start, stop in chunks for a in range(start, stop, size)
+            ]
+        for start, stop in chunks:
+            yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop)
+
+    def _background_chunks(self, width: int) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
+        """The background in chunks, with weights that sum to one in all."""
+        background = self._background
+        size = max(_BUFFER // max(width, 1), 1024)
+        for start in range(0, len(background.weight), size):
+            bins = np.ascontiguousarray(background.bins[:, start : start + size])
+            yield bins, background.weight[start : start + size] / background.total
+
+    def _kept_importances(self) -> dict[str, NDArray[np.float64]]:
+        kept: dict[str, NDArray[np.float64]] = self.__dict__.setdefault("_importances", {})
+        return kept
+
+    def _write_components(self, bins: NDArray[Any], chosen: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+        """Fill ``out`` (class blocks of components and, where there is one, the remainder)."""
+        self._decomposition.components(
+            self._index, self._tables, bins, chosen, out, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+        if not self._has_remainder:
+            return
+        step = len(out) // self._n_outputs
+        rest = out[step - 1 :: step]
+        if self._complete:
+            rest[:] = 0.0
+            return
+        rest[:] = self._decomposition.margins(bins, self.n_jobs) - np.reshape(self.intercept_, (-1, 1))
+        for o in range(self._n_outputs):
+            rest[o] -= out[o * step : (o + 1) * step - 1].sum(axis=0)
+
+    # -- what a Component asks ----------------------------------------------------------------
+
+    def _component_features(self, position: int) -> tuple[str, ...]:
+        return tuple(self._groups.names[i] for i in self._index.sets[position])
+
+    def _evaluate_component(self, position: int, X: Any) -> NDArray[np.float64]:
+        Xt = self._check_X(X)
+        out = np.empty((self._n_outputs, Xt.shape[0]))
+        for start, stop, bins in self._binned(Xt, self._n_outputs):
+            part = np.empty((self._n_outputs, stop - start))
+            chosen = np.array([position])
+            self._decomposition.components(self._index, self._tables, bins, chosen, part, n_jobs=self.n_jobs)
+            out[:, start:stop] = part
+        return self._squeeze(out.T)
+
+    def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        """Axes and values of one component's table."""
+        tables, grid = self._tables, self._model.ensemble.grid
+        if not tables.tabulated[position]:
+            size = np.prod([float(tables.axis_size[a]) for a in tables.axes(position)]) * self._n_outputs
+            if size > _LARGEST_TABLE:
+                raise ValueError(
+                    f"the table of {self._component_names[position]!r} would have {size:,.0f} cells "
+                    f"({size / 2**27:,.1f} GiB). Use evaluate(X), or train on fewer bins (max_bin)"
+                )
+            tables = build_tables(
+                self._decomposition.ensemble,
+                self._decomposition.players,
+                self._index,
+                self._decomposition.weights,
+                wanted=np.array([position]),
+                max_cells=max(MAX_CELLS, int(size)),
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            )
+        values = tables.table(position, self._n_outputs)
+        axes = []
+        for i, a in enumerate(tables.axes(position)):
+            slot = int(tables.axis_slot[a])
+            n_bins = int(grid.n_bins[slot])
+            feature = int(grid.features[slot])
+            cells = tables.maps[tables.map_ptr[a] : tables.map_ptr[a] + n_bins]
+            edges: NDArray[Any] = grid.slot_cuts(slot)
+            first = np.arange(n_bins)
+            if grid.categorical[slot]:
+                codes = edges.astype(np.int64)
+                known = self._model.input.categories.get(feature)
+                edges = codes if known is None else known[codes]
+            else:
+                # the bins where this component changes, then missing
+                first = np.append(np.unique(cells[:-1], return_index=True)[1], n_bins - 1)
+                edges = grid.edges(slot)[first[1:-1] - 1]
+            values = np.take(values, cells[first], axis=i)
+            axes.append(Axis(self._model_names[feature], edges, bool(grid.categorical[slot]), len(first) - 1))
+        return tuple(axes), self._squeeze(values)

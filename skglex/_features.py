@@ -1,0 +1,125 @@
+"""Names of features, and how users point at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._input import is_frame
+
+
+def resolve_features(features: Any, names: list[str], *, X: Any = None, parameter: str = "features") -> list[int]:
+    """Positions of the features that a user named.
+
+    Parameters
+    ----------
+    features : str, int, iterable of these, boolean mask, slice or callable
+        A callable gets the data frame ``X`` and returns any of the other forms.
+    names : list of str
+        Names of all features, in order.
+    X : data frame, optional
+    parameter : str
+        Name of the parameter, for messages.
+    """
+    if callable(features):
+        if not is_frame(X):
+            raise ValueError(f"{parameter} is a callable, which needs a data frame; got {type(X).__name__}")
+        features = features(X)
+    if isinstance(features, slice):
+        features = range(*features.indices(len(names)))
+    if isinstance(features, (str, int, np.integer)):
+        features = [features]
+    if not isinstance(features, Iterable):
+        raise ValueError(f"{parameter} must be names, positions, a mask or a callable; got {features!r}")
+    items = list(features)
+    if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+        if len(items) != len(names):
+            raise ValueError(f"{parameter} is a mask of length {len(items)}, but there are {len(names)} features")
+        items = np.flatnonzero(items).tolist()
+    return [_position(item, names, parameter) for item in items]
+
+
+def _position(item: Any, names: list[str], parameter: str) -> int:
+    if isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_)):
+        if not -len(names) <= item < len(names):
+            raise ValueError(f"{parameter} names the feature {item}, but there are {len(names)} features")
+        return int(item) % len(names)
+    if isinstance(item, str) and item in names:
+        if names.count(item) > 1:
+            raise ValueError(f"{parameter} names {item!r}, which {names.count(item)} columns are called")
+        return names.index(item)
+    shown = ", ".join(repr(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
+    raise ValueError(f"{parameter} names the unknown feature {item!r}; known are {shown}")
+
+
+@dataclass(frozen=True)
+class FeatureGroups:
+    """Features, some of them joined into groups that count as one.
+
+    Attributes
+    ----------
+    names : list of str
+        Name of each player: a feature on its own, or a group (at its first member's position).
+    of_feature : ndarray of shape (n_features,), int64
+        The player of every feature.
+    grouped : bool
+    """
+
+    names: list[str]
+    of_feature: NDArray[np.int64]
+    grouped: bool
+
+
+def group_features(groups: Mapping[str, Any] | None, names: list[str]) -> FeatureGroups:
+    """Join features into groups; those in no group stand on their own."""
+    n = len(names)
+    if not groups:
+        return FeatureGroups(list(names), np.arange(n), False)
+    if not isinstance(groups, Mapping):
+        raise ValueError(f"feature_groups must be a dict of name to columns; got {groups!r}")
+    group_of: dict[int, str] = {}
+    for group, columns in groups.items():
+        members = resolve_features(columns, names, parameter=f"feature_groups[{group!r}]")
+        if not members:
+            raise ValueError(f"feature_groups[{group!r}] is empty")
+        for position in members:
+            if group_of.setdefault(position, group) != group:
+                raise ValueError(
+                    f"feature_groups puts {names[position]!r} into both {group_of[position]!r} and {group!r}"
+                )
+    player_names: list[str] = []
+    of_feature = np.empty(n, np.int64)
+    at: dict[str, int] = {}
+    for position in range(n):
+        own = group_of.get(position)
+        if own is None or own not in at:
+            if own is not None:
+                at[own] = len(player_names)
+            of_feature[position] = len(player_names)
+            player_names.append(names[position] if own is None else str(own))
+        else:
+            of_feature[position] = at[own]
+    alone = {names[position] for position in range(n) if position not in group_of}
+    if clash := alone & set(at):
+        raise ValueError(f"feature_groups uses the name {sorted(clash)[0]!r}, which another feature has")
+    return FeatureGroups(player_names, of_feature, True)
+
+
+def column_names(names: list[str], sets: list[tuple[int, ...]], separator: str) -> list[str]:
+    """Names of components, fit for use as XGBoost feature names; two that would be equal raise."""
+    clean = str.maketrans("[]<", "___")
+    out = [separator.join(names[i] for i in members).translate(clean) for members in sets]
+    seen: dict[str, tuple[int, ...]] = {}
+    for name, members in zip(out, sets):
+        if name in seen:
+            first, second = ([names[i] for i in m] for m in (seen[name], members))
+            raise ValueError(
+                f"the components of {first} and of {second} would both be called {name!r}: rename a feature or "
+                "choose another separator"
+            )
+        seen[name] = members
+    return out

@@ -1,0 +1,140 @@
+"""From what users pass (arrays, sparse matrices, data frames) to columns of float64 numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from skglex.ensemble._grid import Grid
+from skglex.ensemble.readers import InputSpec
+
+# Bytes of binned rows that exist at one time.
+BIN_BUDGET = 1 << 27
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame (pandas, polars and their like)."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def check_rows(X: Any) -> Any:
+    """Check arrays and sparse matrices as scikit-learn does; data frames keep their columns' types."""
+    if not is_frame(X):
+        return check_array(
+            X, accept_sparse=["csr", "csc"], dtype="numeric", ensure_all_finite=False, input_name="X"
+        )
+    if 0 in X.shape:
+        what = "sample(s)" if X.shape[0] == 0 else "feature(s)"
+        raise ValueError(f"Found array with 0 {what} (shape={X.shape}) while a minimum of 1 is required.")
+    return X
+
+
+def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Some rows of an array, a sparse matrix or a data frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.tocsr()[rows] if sp.issparse(X) else X[rows]
+
+
+def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+    """Bins of the rows ``start <= r < stop`` of X, of shape (n_slots, n_rows)."""
+    stop = X.shape[0] if stop is None else stop
+    columns = np.empty((len(grid.features), stop - start))
+    if is_frame(X):
+        names = list(X.columns)
+        rows = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
+        for out, feature in zip(columns, grid.features):
+            # by position: names may occur twice where a model is trained on an array
+            column = rows.iloc[:, feature] if hasattr(rows, "iloc") else rows[names[feature]]
+            out[:] = frame_column(column, names[feature], spec.categories.get(int(feature)))
+    elif sp.issparse(X):
+        part = X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
+        columns[:] = _dense(part.tocsc(), np.nan if spec.sparse_is_missing else 0.0)
+    else:
+        columns[:] = X[start:stop].T[grid.features]
+    if not np.isnan(spec.missing):
+        missing = np.float32(spec.missing) if grid.as_float32 else spec.missing
+        values = columns.astype(np.float32) if grid.as_float32 else columns
+        columns[values == missing] = np.nan
+    return grid.bin(columns)
+
+
+def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
+    """Ranges of rows whose bins fit the memory set aside for them."""
+    per_row = max(len(grid.features), 1) * np.dtype(grid.dtype).itemsize
+    size = max(BIN_BUDGET // per_row, 1024)
+    return [(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
+
+
+def frame_column(column: Any, name: Any, categories: NDArray[Any] | None = None) -> NDArray[np.float64]:
+    """One data-frame column as numbers; missing is NaN.
+
+    A categorical column becomes the model's codes: by value where the model keeps the ``categories`` it was
+    trained on, else the column's own codes.
+    """
+    values, codes = _categorical(column)
+    if codes is None:
+        if categories is not None:
+            raise ValueError(
+                f"column {name!r} is not categorical, but the model was trained on it as a categorical column "
+                f"with the categories {list(categories[:5])}...: convert it to a categorical column"
+            )
+        return _numeric(column, name)
+    if categories is None:
+        return np.where(codes < 0, np.nan, codes)
+    position = {value: code for code, value in enumerate(categories.tolist())}
+    new = np.array([position.get(value, -1) for value in values], dtype=np.float64)
+    out = np.full(len(codes), np.nan)
+    known = codes >= 0
+    out[known] = new[codes[known]]
+    if (out == -1).any():
+        unseen = sorted({str(values[c]) for c in codes[known][out[known] == -1]})
+        raise ValueError(
+            f"column {name!r} has categories that the model was not trained on: {unseen[:5]}. Known are "
+            f"{list(categories[:10])}. Replace them, or make them missing"
+        )
+    return out
+
+
+def _categorical(column: Any) -> tuple[list[Any], NDArray[np.int64] | None]:
+    """Values and codes (-1: missing) of a categorical pandas or polars column; codes None for any other."""
+    if hasattr(column, "cat") and hasattr(column.cat, "codes"):
+        return column.cat.categories.tolist(), np.asarray(column.cat.codes, dtype=np.int64)
+    if str(column.dtype).startswith(("Categorical", "Enum")):  # polars
+        strings = column.cast(str).to_list()
+        # only an Enum has an order of its own; the codes of a Categorical depend on what else was loaded
+        enum = getattr(column.dtype, "categories", None) if str(column.dtype).startswith("Enum") else None
+        values = sorted({s for s in strings if s is not None}) if enum is None else list(enum)
+        position = {value: code for code, value in enumerate(values)}
+        return values, np.array([position.get(s, -1) for s in strings], dtype=np.int64)
+    return [], None
+
+
+def _numeric(column: Any, name: Any) -> NDArray[np.float64]:
+    try:
+        if hasattr(column, "isna"):  # pandas
+            if column.dtype.kind in "OUSTMm":
+                raise TypeError
+            return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        if not (column.dtype.is_numeric() or str(column.dtype) == "Boolean"):
+            raise TypeError
+        from_polars: NDArray[np.float64] = column.cast(float).to_numpy()
+        return from_polars
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"could not convert column {name!r} of dtype {column.dtype} to float: convert strings to numbers or "
+            "to a categorical column (pandas 'category'), as the model was trained"
+        ) from error
+
+
+def _dense(part: Any, fill: float) -> NDArray[np.float64]:
+    """A CSC matrix, transposed and dense, with ``fill`` for what it does not store."""
+    out = np.full((part.shape[1], part.shape[0]), fill)
+    part.sum_duplicates()
+    column = np.repeat(np.arange(part.shape[1]), np.diff(part.indptr))
+    out[column, part.indices] = part.data
+    return out

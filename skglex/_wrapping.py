@@ -1,0 +1,324 @@
+"""What the meta-estimators have in common: take or fit a model, read it, keep a background."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import Bunch, check_random_state, column_or_1d, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+from skglex._input import bin_chunks, bin_rows, check_rows, is_frame, take_rows
+from skglex.ensemble._patterns import sum_leaves
+from skglex.ensemble._weights import Background, Empirical, PathDependent, Weighting
+from skglex.ensemble.readers import ReadModel, find_reader
+
+try:
+    from sklearn.frozen import FrozenEstimator
+except ImportError:  # pragma: no cover
+    FrozenEstimator = ()
+
+# Background rows on which the leaves must reproduce the model's own margin.
+_PROOF_ROWS = 1000
+
+
+class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
+    """Base of the meta-estimators around tree models."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit"]), HasMethods(["save_raw"]), HasMethods(["model_to_string"])],
+        "weighting": [StrOptions({"empirical", "path_dependent"})],
+        "feature_groups": [dict, None],
+        "prefit": ["boolean", StrOptions({"auto"})],
+        "n_background": [Interval(Integral, 1, None, closed="left"), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            inner = get_tags(self.estimator)
+            tags.input_tags.sparse = inner.input_tags.sparse
+            tags.input_tags.allow_nan = inner.input_tags.allow_nan
+            tags.target_tags.required = not _is_fitted(self.estimator)
+            tags.target_tags.multi_output = inner.target_tags.multi_output
+        return tags
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Where metadata goes: ``sample_weight`` to the background, and with all else to the estimator."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if hasattr(self.estimator, "get_metadata_routing"):
+            router.add(
+                estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+            )
+        return router
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def _fit_model(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Any:
+        """Take or fit the estimator, read it and keep the background. Returns X as the model takes it."""
+        if not isinstance(_thaw(self.estimator), Pipeline):
+            X = check_rows(X)
+        X = validate_data(self, X, skip_check_array=True)
+        weight = None if sample_weight is None else self._check_weight(sample_weight, X)
+        self.classes_ = None
+        if self._takes_as_is(y):
+            self.estimator_ = self.estimator
+            if y is not None:
+                check_consistent_length(X, y)
+        else:
+            self.estimator_ = self._fit_clone(X, y, sample_weight, weight, fit_params)
+
+        model = _thaw(self.estimator_)
+        self._preprocess = None
+        if isinstance(model, Pipeline):
+            if len(model.steps) > 1:
+                self._preprocess = model[:-1]
+            model = _thaw(model.steps[-1][1])
+        reader = find_reader(model)
+        if reader is None:
+            raise TypeError(
+                f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost model or "
+                "booster, or a random planted forest"
+            )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self._model = reader(model)
+        if self.classes_ is None:
+            self.classes_ = self._model.classes
+        if self.classes_ is None:
+            del self.classes_
+        Xt = self._to_model_space(X)
+        self._model_names = self._name_features(Xt)
+        self._check_columns(Xt)
+        if self.weighting == "path_dependent":
+            if self._model.ensemble.ratio is None:
+                raise ValueError(
+                    f"weighting='path_dependent' needs node covers, which this {type(model).__name__} does not "
+                    "have. Use weighting='empirical'"
+                )
+            for warning in caught:
+                warnings.warn(str(warning.message), warning.category, stacklevel=3)
+        self._keep_background(Xt, weight)
+        return Xt
+
+    def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.sum() > 0:
+            raise ValueError("sample_weight is zero for every row: the background would be empty")
+        return weight
+
+    def _takes_as_is(self, y: Any) -> bool:
+        """Whether the estimator is used as it is; see the parameter ``prefit``."""
+        estimator = self.estimator
+        if not hasattr(estimator, "fit"):  # a booster
+            if self.prefit is False:
+                raise ValueError(
+                    f"prefit=False, but a {type(estimator).__name__} cannot be fitted again. Use prefit='auto', or "
+                    "pass a scikit-learn estimator"
+                )
+            return True
+        if FrozenEstimator and isinstance(estimator, FrozenEstimator):
+            return True
+        if self.prefit is True:
+            check_is_fitted(estimator)
+            return True
+        fitted = self.prefit == "auto" and _is_fitted(estimator)
+        if y is None and not fitted:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: the estimator is not "
+                "fitted (clones never are). Pass y, or keep a fitted model as it is with "
+                "sklearn.frozen.FrozenEstimator(estimator)"
+            )
+        if fitted and y is not None:
+            warnings.warn(
+                f"the {type(estimator).__name__} is fitted already and will be cloned and fitted again, since y was "
+                "passed. To keep it as it is, pass sklearn.frozen.FrozenEstimator(estimator) or prefit=True",
+                UserWarning,
+                stacklevel=4,
+            )
+        return fitted and y is None
+
+    def _fit_clone(
+        self, X: Any, y: Any, sample_weight: Any, weight: NDArray[np.float64] | None, fit_params: dict[str, Any]
+    ) -> Any:
+        estimator = clone(self.estimator)
+        y = self._check_target(X, y, is_classifier(estimator))
+        if "base_margin" in fit_params:
+            warnings.warn(
+                "the model is fitted with base_margin, which is not part of it: it is decomposed without",
+                UserWarning,
+                stacklevel=4,
+            )
+        if get_config()["enable_metadata_routing"]:
+            given = {} if sample_weight is None else {"sample_weight": sample_weight}
+            routed = process_routing(self, "fit", **given, **fit_params)
+            fit_params = routed.estimator.fit
+        elif weight is not None:
+            fit_params = {**fit_params, **_weight_params(estimator, weight)}
+        return estimator.fit(X, y, **fit_params)
+
+    def _check_target(self, X: Any, y: Any, classifies: bool) -> NDArray[Any]:
+        """Check y; labels become 0..K-1, kept in ``classes_``."""
+        if classifies and type_of_target(y, input_name="y") not in ("multilabel-indicator",):
+            y = column_or_1d(y, warn=True)
+            check_classification_targets(y)
+            check_consistent_length(X, y)
+            encoder = LabelEncoder().fit(y)
+            self.classes_ = encoder.classes_
+            encoded: NDArray[Any] = encoder.transform(y)
+            return encoded
+        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+        y = column_or_1d(y, warn=True) if y.ndim == 1 or y.shape[1] == 1 else y
+        if y.dtype.kind == "O":
+            y = y.astype(np.float64)
+        check_consistent_length(X, y)
+        return np.asarray(y)
+
+    # -- the model's own space ----------------------------------------------------------------
+
+    def _to_model_space(self, X: Any) -> Any:
+        return X if self._preprocess is None else check_rows(self._preprocess.transform(X))
+
+    def _check_X(self, X: Any) -> Any:
+        """Check rows given after fitting, and take them to the model's space."""
+        check_is_fitted(self)
+        if self._preprocess is None:
+            X = check_rows(X)
+        X = validate_data(self, X, reset=False, skip_check_array=True)
+        Xt = self._to_model_space(X)
+        self._check_columns(Xt)
+        return Xt
+
+    def _check_columns(self, Xt: Any) -> None:
+        spec = self._model.input
+        if Xt.shape[1] != spec.n_features:
+            raise ValueError(
+                f"X has {Xt.shape[1]} features, but the model was trained on {spec.n_features}"
+                + (f": {spec.feature_names}" if spec.feature_names else "")
+            )
+        if is_frame(Xt) and spec.feature_names and [str(c) for c in Xt.columns] != spec.feature_names:
+            raise ValueError(
+                f"The feature names should match those that were passed during fit: X has the columns "
+                f"{list(Xt.columns)}, the model was trained on {spec.feature_names}, in this order"
+            )
+
+    def _name_features(self, Xt: Any) -> list[str]:
+        """Names of the model's features: those it was trained on, else those of X, else x0, x1, ..."""
+        if self._preprocess is not None:
+            try:
+                return [str(name) for name in self._preprocess.get_feature_names_out()]
+            except (AttributeError, ValueError):
+                pass  # a step that cannot name its output
+        if self._model.input.feature_names:
+            return list(self._model.input.feature_names)
+        if is_frame(Xt):
+            return [str(name) for name in Xt.columns]
+        return [f"x{i}" for i in range(Xt.shape[1])]
+
+    # -- the background -----------------------------------------------------------------------
+
+    def _keep_background(self, Xt: Any, weight: NDArray[np.float64] | None) -> None:
+        n = Xt.shape[0]
+        rows = np.arange(n)
+        if self.n_background is not None and self.n_background < n:
+            rng = check_random_state(self.random_state)
+            rows = np.sort(rng.choice(n, self.n_background, replace=False))
+            Xt = take_rows(Xt, rows)
+        kept = np.ones(len(rows)) if weight is None else weight[rows]
+        if not kept.sum() > 0:
+            raise ValueError("the sampled background rows all have sample_weight 0: raise n_background")
+        self.background_ = Bunch(rows=rows, weights=kept)
+        grid = self._model.ensemble.grid
+        parts = [bin_rows(Xt, self._model.input, grid, *chunk) for chunk in bin_chunks(Xt, grid)]
+        self._background = Background(np.concatenate(parts, axis=1), kept)
+
+    def _make_weighting(self) -> Weighting:
+        return PathDependent() if self.weighting == "path_dependent" else Empirical(self._background)
+
+    def _prove(self, Xt: Any) -> None:
+        """Raise unless the leaves reproduce the model's own margin on background rows."""
+        positions = np.unique(np.linspace(0, len(self.background_.rows) - 1, _PROOF_ROWS).astype(int))
+        given = self.background_.rows[positions]
+        read = self._model
+        own = np.asarray(read.margin(take_rows(Xt, given)), dtype=np.float64).reshape(len(given), -1)
+        ours = sum_leaves(read.ensemble, np.ascontiguousarray(self._background.bins[:, positions])).T
+        if own.shape != ours.shape:
+            raise RuntimeError(_misread(f"{ours.shape[1]} outputs were read, its margin has {own.shape[1]}"))
+        error = np.abs(own - ours)
+        row, output = np.unravel_index(np.argmax(error - _rounding(read)), error.shape)
+        if not (error <= _rounding(read)).all():
+            raise RuntimeError(
+                _misread(
+                    f"on row {given[row]} its margin is {own[row, output]!r}, the leaves add up to "
+                    f"{ours[row, output]!r}, off by {error[row, output]:.3g} (rounding: {_rounding(read)[output]:.1g})"
+                )
+            )
+
+
+def _rounding(read: ReadModel) -> NDArray[np.float64]:
+    """By how much a sum in float32 may differ from ours, per output."""
+    ensemble = read.ensemble
+    n_trees = len(ensemble.tree_ptr) - 1
+    scale = np.abs(ensemble.base).astype(np.float64)
+    width = ensemble.value.shape[1]
+    occupied = np.diff(ensemble.tree_ptr) > 0
+    if len(ensemble.value):
+        largest = np.maximum.reduceat(np.abs(ensemble.value), ensemble.tree_ptr[:-1][occupied])
+        first = ensemble.output[ensemble.tree_ptr[:-1][occupied]]
+        for v in range(width):
+            np.add.at(scale, first + v, largest[:, v])
+    epsilon = float(np.finfo(np.float32).eps)
+    return epsilon * (4 + np.sqrt(n_trees)) * scale + np.finfo(np.float32).tiny
+
+
+def _misread(what: str) -> str:
+    return (
+        f"the model was not read exactly: {what}. No component can be trusted, so fit stops here. Please report "
+        "this with the model, the versions of its library and of treelite, and the row; check_additivity=False "
+        "skips this check"
+    )
+
+
+def _weight_params(estimator: Any, weight: NDArray[np.float64]) -> dict[str, Any]:
+    """The estimator's own keyword for sample weights, if it takes any."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return {f"{name}__sample_weight": weight} if has_fit_parameter(last, "sample_weight") else {}
+    return {"sample_weight": weight} if has_fit_parameter(estimator, "sample_weight") else {}
+
+
+def _thaw(estimator: Any) -> Any:
+    while FrozenEstimator and isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    return estimator
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except (NotFittedError, TypeError):
+        return False
+    return True

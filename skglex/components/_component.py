@@ -1,0 +1,155 @@
+"""One component, and the sequence of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a component's table: the bins of one feature.
+
+    Attributes
+    ----------
+    feature : str
+    edges : ndarray
+        Numeric: bin ``i`` is ``edges[i - 1] <= x < edges[i]`` in float64, the first and last reaching to
+        infinity, so that ``numpy.searchsorted(edges, x, side="right")`` is the bin of x. Categorical: the
+        categories (codes, where the model knows only these), bin ``i`` for the i-th and then one bin for any other.
+    categorical : bool
+    missing : int
+        The bin of a missing value: always the last.
+    """
+
+    feature: str
+    edges: NDArray[Any]
+    categorical: bool
+    missing: int
+
+    @property
+    def n_bins(self) -> int:
+        return self.missing + 1
+
+
+class Component:
+    """A main effect or an interaction of a fitted model.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Features (or groups) of the component.
+    order : int
+        Number of features.
+    name : str
+        Its column name.
+    importance : float or ndarray of shape (n_outputs,)
+        Mean of the component's absolute value over the background, on the margin scale.
+    axes : tuple of Axis
+        Features and bins along the axes of ``values``.
+    edges : tuple of ndarray
+        Edges (or categories) of each axis.
+    values : ndarray of shape (n_bins, ...) or (n_bins, ..., n_outputs)
+        The component over the bins, on the margin scale. A component that is not tabulated has its table made
+        now, or raises a ValueError with the size if it does not fit.
+    """
+
+    def __init__(self, decomposer: GlexDecomposer, position: int) -> None:
+        self._decomposer = decomposer
+        self._position = position
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return self._decomposer._component_features(self._position)
+
+    @property
+    def order(self) -> int:
+        return len(self.features)
+
+    @property
+    def name(self) -> str:
+        return self._decomposer._component_names[self._position]
+
+    @property
+    def importance(self) -> Any:
+        return self._decomposer.component_importances_[self._position]
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return self._decomposer._component_table(self._position)[0]
+
+    @property
+    def edges(self) -> tuple[NDArray[Any], ...]:
+        return tuple(axis.edges for axis in self.axes)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        return self._decomposer._component_table(self._position)[1]
+
+    def evaluate(self, X: Any) -> NDArray[np.float64]:
+        """The component's value at given rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows with all features, as for ``transform``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            On the margin scale.
+        """
+        return self._decomposer._evaluate_component(self._position, X)
+
+    def __repr__(self) -> str:
+        return f"<Component {self.name!r} of order {self.order}>"
+
+
+class Components(Sequence[Component]):
+    """All components, by position, by name or by the features' names in any order."""
+
+    def __init__(self, decomposer: GlexDecomposer) -> None:
+        self._decomposer = decomposer
+        self._by_name = {name: i for i, name in enumerate(decomposer._component_names)}
+        self._by_features = {
+            frozenset(decomposer._component_features(i)): i for i in range(len(self._by_name))
+        }
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    @overload
+    def __getitem__(self, key: int | str | tuple[str, ...]) -> Component: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> list[Component]: ...
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return [Component(self._decomposer, i) for i in range(*key.indices(len(self)))]
+        if isinstance(key, (int, np.integer)):
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"component {key} of {len(self)}")
+            return Component(self._decomposer, int(key) % len(self))
+        position = self._by_name.get(key) if isinstance(key, str) else None
+        if position is None:
+            position = self._by_features.get(frozenset([key] if isinstance(key, str) else key))
+        if position is None:
+            raise KeyError(
+                f"no component {key!r}: the model does not split on these features together, or max_interaction "
+                "or features leave it out. The names are in get_feature_names_out()"
+            )
+        return Component(self._decomposer, position)
+
+    def __iter__(self) -> Iterator[Component]:
+        return (Component(self._decomposer, i) for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} components: {', '.join(list(self._by_name)[:6])}{', ...' if len(self) > 6 else ''}>"

@@ -1,0 +1,73 @@
+"""What a reader returns, and how readers are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex.ensemble._leaves import LeafEnsemble
+
+# By the top-level module of a model's class (or of one it derives from): nothing is imported before it is needed.
+_READERS = {
+    "xgboost": "skglex.ensemble.readers._xgboost",
+    "skglex": "skglex.ensemble.readers._planted_forest",
+}
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """How a model takes its input.
+
+    Attributes
+    ----------
+    n_features : int
+    feature_names : list of str, or None
+        The columns that the model was trained on, where it knows them.
+    categories : mapping of int to ndarray
+        Category values by code, for the features whose data-frame categories the model maps to codes itself.
+    missing : float
+        The value that counts as missing, besides NaN.
+    sparse_is_missing : bool
+        Whether entries that a sparse matrix does not store are missing (else 0).
+    """
+
+    n_features: int
+    feature_names: list[str] | None = None
+    categories: Mapping[int, NDArray[Any]] = field(default_factory=dict)
+    missing: float = np.nan
+    sparse_is_missing: bool = False
+
+
+@dataclass(frozen=True)
+class ReadModel:
+    """A model read into leaves.
+
+    Attributes
+    ----------
+    ensemble : LeafEnsemble
+    input : InputSpec
+    margin : callable
+        The model's own raw prediction of given rows, of shape (n_samples,) or (n_samples, n_outputs).
+    classes : ndarray, or None
+        Labels, where the model is a classifier that has them.
+    """
+
+    ensemble: LeafEnsemble
+    input: InputSpec
+    margin: Callable[[Any], NDArray[Any]]
+    classes: NDArray[Any] | None = None
+
+
+def find_reader(model: Any) -> Callable[[Any], ReadModel] | None:
+    """The reader for a model, found by the module path of its class; None if there is none."""
+    for klass in type(model).__mro__:
+        module = _READERS.get(klass.__module__.partition(".")[0])
+        if module is not None:
+            read: Callable[[Any], ReadModel] = import_module(module).read
+            return read
+    return None

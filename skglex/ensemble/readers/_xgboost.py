@@ -1,0 +1,88 @@
+"""XGBoost: boosters and scikit-learn wrappers."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import numpy as np
+import treelite
+import xgboost as xgb
+from numpy.typing import NDArray
+
+from skglex.ensemble.readers._base import InputSpec, ReadModel
+from skglex.ensemble.readers._treelite import from_treelite
+
+_NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
+
+
+def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
+    """Read a booster (all of its trees) or a fitted wrapper (trees up to ``best_iteration``)."""
+    wrapped = isinstance(model, xgb.XGBModel)
+    booster = model.get_booster() if wrapped else model
+    kind = json.loads(booster.save_config())["learner"]["gradient_booster"]["name"]
+    if kind == "gblinear":
+        raise ValueError(
+            "cannot decompose an XGBoost model with booster='gblinear': it is linear, its main effects are its "
+            "coefficients. Use booster='gbtree' or 'dart'"
+        )
+    counted = booster[: model.best_iteration + 1] if wrapped and _stopped_early(model) else booster
+    tree_model, categories = _to_treelite(counted)
+
+    return ReadModel(
+        ensemble=from_treelite(tree_model, as_float32=True),
+        input=InputSpec(
+            n_features=booster.num_features(),
+            feature_names=booster.feature_names,
+            categories=categories,
+            missing=np.nan if not wrapped or model.missing is None else float(model.missing),
+            sparse_is_missing=True,
+        ),
+        margin=partial(_wrapper_margin if wrapped else _booster_margin, model),
+        classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
+    )
+
+
+def _wrapper_margin(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
+    return np.asarray(model.predict(X, output_margin=True))
+
+
+def _booster_margin(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
+    # inplace_predict takes infinities, which a DMatrix refuses
+    return np.asarray(booster.inplace_predict(X, predict_type="margin", validate_features=False))
+
+
+def _stopped_early(model: xgb.XGBModel) -> bool:
+    try:
+        return model.best_iteration is not None
+    except AttributeError:
+        return False
+
+
+def _to_treelite(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArray[Any]]]:
+    """The booster as a treelite model, and the categories by code of features trained on a data frame.
+
+    XGBoost >= 3.1 keeps those in a container that treelite refuses; its splits speak of the codes alone, so
+    the model can do without.
+    """
+    if "c" not in (booster.feature_types or []):
+        return treelite.frontend.from_xgboost(booster), {}
+    content = json.loads(booster.save_raw("json"))
+    tree_model = content["learner"]["gradient_booster"]
+    tree_model = tree_model.get("gbtree", tree_model)["model"]
+    container = tree_model.get("cats", _NO_CATEGORIES)
+    if "cats" in tree_model:
+        tree_model["cats"] = _NO_CATEGORIES
+    categories = {i: _decode(enc) for i, enc in enumerate(container["enc"]) if enc["values"]}
+    return treelite.frontend.from_xgboost_json(json.dumps(content)), categories
+
+
+def _decode(encoding: dict[str, Any]) -> NDArray[Any]:
+    """Category values, by code, of one feature: numbers, or strings stored as joined UTF-8."""
+    values = encoding["values"]
+    if "offsets" not in encoding:
+        return np.array(values)
+    raw = bytes(value % 256 for value in values)
+    offsets = encoding["offsets"]
+    return np.array([raw[a:b].decode() for a, b in zip(offsets[:-1], offsets[1:])], dtype=object)
