@@ -87,7 +87,7 @@ class _BasePlantedForest(BaseEstimator, ABC):
                 "warm_start=True. Raise n_estimators, or set warm_start=False to start again."
             )
         if more:
-            X, categories = encode_categories(X, self._categories), {}
+            X, categories = encode_categories(X, self.categories_), {}
         else:
             X, categories = category_codes(X)
         X, y = validate_data(
@@ -103,10 +103,10 @@ class _BasePlantedForest(BaseEstimator, ABC):
         target, loss, delta, epsilon = self._check_target(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not more:
-            self._categories = {}
+            self.categories_ = {}
         for j, names in categories.items():
             order = order_by_target(X[:, j], target, weight)
-            self._categories[j] = names.take(order)
+            self.categories_[j] = names.take(order)
             X[:, j] = ranks(X[:, j], order)
         used = weight > 0
         if not used.any():
@@ -152,12 +152,11 @@ class _BasePlantedForest(BaseEstimator, ABC):
             parts, gains = zip(*grown)
             self.leaves_ = PlantedLeaves.concatenate([self.leaves_, *parts] if more else list(parts))
             self._gains = sum(gains, self._gains if more else np.zeros(X.shape[1]))
-        self._training_X, self._training_weight = X, weight
         return self
 
     def _encode(self, X: Any) -> NDArray[np.float64]:
         """Rows as the boxes see them: categories replaced by their places, missing values NaN."""
-        X = encode_categories(X, self._categories)
+        X = encode_categories(X, self.categories_)
         return validate_data(self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite="allow-nan")
 
     def _margin(self, X: Any) -> NDArray[np.float64]:
