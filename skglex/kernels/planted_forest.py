@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from skglex.kernels.planted_loss import child_update, count_stats, is_additive, start_row, update_row
-from skglex.kernels.planted_split import FEW_CODES, RANDOM, best_threshold, sum_rows, unsplit_loss
+from skglex.kernels.planted_split import FEW_CODES, RANDOM, best_threshold, is_lower, sum_rows, unsplit_loss
 from skglex.kernels.random_numbers import draw_weighted, next_below
 
 _BLOCK = 512
@@ -220,7 +220,7 @@ def grow_family(
                 parts,
                 part_weights,
             )
-            if found < best:
+            if is_lower(found, best, rule):
                 best, best_code, missing_left, winner = found, code, found_left, c
         if winner < 0:
             continue

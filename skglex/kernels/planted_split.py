@@ -27,9 +27,17 @@ _SPARSE = 16
 # Up to this many codes, the statistics are summed per code.
 FEW_CODES = 1024
 
+_TIE = 1e-9
+
 _ONE, _TWO, _FOUR, _SIX, _FIFTY_SIX, _LOW = (np.uint64(v) for v in (1, 2, 4, 6, 56, 63))
 _M1, _M2, _M4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
 _H01 = np.uint64(0x0101010101010101)
+
+
+@njit(cache=True, nogil=True)
+def is_lower(loss, best, rule):
+    """Whether a loss is lower than the best one by more than rounding: two ways to the same children tie."""
+    return loss < best - _TIE * abs(best) if rule == RANDOM and best < np.inf else loss < best
 
 
 @njit(cache=True, nogil=True)
@@ -328,7 +336,7 @@ def best_threshold(
                     updates[side],
                     growths[side],
                 )
-            if value < best:
+            if is_lower(value, best, rule):
                 best = value
                 best_code = thresholds[t] if t < size else missing_code
                 best_missing_left = missing_left == 1
