@@ -219,7 +219,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         """
         if np.dtype(self.dtype) not in (np.float64, np.float32):
             raise ValueError(f"dtype must be numpy.float64 or numpy.float32, got {self.dtype!r}")
-        Xt = self._fit_model(X, y, sample_weight, fit_params)
+        _, Xt = self._fit_model(X, y, sample_weight, fit_params)
         if self.check_additivity:
             self._prove(Xt)
         ensemble = self._model.ensemble

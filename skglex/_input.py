@@ -143,3 +143,57 @@ def _dense(part: Any, fill: float) -> NDArray[np.float64]:
     column = np.repeat(np.arange(part.shape[1]), np.diff(part.indptr))
     out[column, part.indices] = part.data
     return out
+
+
+def permute_column(X: Any, position: int, order: NDArray[np.int64]) -> Any:
+    """A copy of X with one column in another order."""
+    if hasattr(X, "iloc"):
+        column = X.iloc[order, position]
+        column.index = X.index
+        out = X.copy()
+        out.isetitem(position, column)
+        return out
+    if is_frame(X):
+        name = X.columns[position]
+        return X.with_columns(X[name][order])
+    out = X.tolil(copy=True) if sp.issparse(X) else X.copy()
+    out[:, position] = out[order, position]
+    return out.asformat(X.format) if sp.issparse(X) else out
+
+
+def fill_columns(X: Any, positions: list[int], row: Any, names: Any) -> Any:
+    """X with some columns replaced by the values in ``row``; a data frame may lack them.
+
+    Columns of numeric arrays and sparse matrices stay as they are: nothing looks at them.
+    """
+    if not is_frame(X):
+        filled = isinstance(X, np.ndarray) and X.dtype == object
+        if not filled or X.ndim != 2 or X.shape[1] != row.shape[1]:
+            return X
+        X = X.copy()
+        X[:, positions] = row[:, positions]
+        return X
+    if X.shape[1] == row.shape[1]:
+        missing: list[int] = []
+    elif names is None:  # fitted without names: nothing tells which columns are absent
+        return X
+    else:
+        given = {str(name) for name in X.columns}
+        missing = [i for i in positions if str(names[i]) not in given]
+    if hasattr(X, "iloc"):
+        out = X.copy(deep=False)
+        for i in positions:
+            column = row.iloc[np.zeros(len(X), np.int64), i].set_axis(X.index)
+            if i in missing:
+                out.insert(min(i, out.shape[1]), names[i], column)
+            else:
+                out.isetitem(i if not missing else list(out.columns).index(names[i]), column)
+        return out
+    columns = {str(name): X[name] for name in X.columns}
+    order = list(columns)
+    for i in positions:
+        name = order[i] if not missing else str(names[i])
+        columns[name] = row[:, i].new_from_index(0, X.shape[0]).alias(name)
+        if i in missing:
+            order.insert(min(i, len(order)), name)
+    return type(X)([columns[name] for name in order])

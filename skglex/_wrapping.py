@@ -77,8 +77,13 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _fit_model(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Any:
-        """Take or fit the estimator, read it and keep the background. Returns X as the model takes it."""
+    def _fit_model(
+        self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        """Take or fit the estimator, read it and keep the background.
+
+        Returns X checked, and X after the preprocessing, as the model takes it.
+        """
         if not isinstance(_thaw(self.estimator), Pipeline):
             X = check_rows(X)
         X = validate_data(self, X, skip_check_array=True)
@@ -122,7 +127,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             for warning in caught:
                 warnings.warn(str(warning.message), warning.category, stacklevel=3)
         self._keep_background(Xt, weight)
-        return Xt
+        return X, Xt
 
     def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -11,7 +11,7 @@ from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.ensemble._fixed import FixedWeights
 from skglex.ensemble._patterns import TABLE_BUDGET
 from skglex.ensemble._weights import Empirical
-from skglex.kernels.games import group_columns, shapley_tables
+from skglex.kernels.games import shapley_tables
 from skglex.kernels.patterns import accumulate
 from skglex.kernels.wide import background_patterns, stream_shapley
 
@@ -37,27 +37,13 @@ def add_shapley(
     width = ensemble.value.shape[1]
 
     k = players.n_players
-    n_own = k * (k - 1) // 2 if pairs else k
-    own_ptr = np.concatenate([[0], np.cumsum(n_own)])
-    column_ptr = np.zeros(groups.n_groups + 1, np.int64)
-    found = np.empty(own_ptr[-1], np.int64)
-    leaf_column = np.empty(own_ptr[-1], np.int64)
-    n_found = group_columns(
-        groups.group_leaf,
-        ensemble.leaf_ptr,
-        players.entry_id,
-        players.entry_player,
-        k,
-        0,
-        groups.n_groups,
-        pairs,
-        column_ptr,
-        found,
-        leaf_column,
-    )
-    columns = found[:n_found]
-    if pairs:
-        columns = (columns >> 31) * n_players + (columns & (2**31 - 1))
+    own_ptr, leaf_ids = _leaf_columns(weights, n_players, pairs)
+    # each group's columns are those of all its leaves
+    group_of = np.repeat(np.arange(groups.n_groups), np.diff(own_ptr[groups.group_leaf]))
+    keys, leaf_column = np.unique(group_of * per_output + leaf_ids, return_inverse=True)
+    column_ptr = np.searchsorted(keys, np.arange(groups.n_groups + 1) * per_output).astype(np.int64)
+    leaf_column -= column_ptr[group_of]
+    columns = keys % per_output
     # each group's columns once per output of its leaves
     n_columns = np.diff(column_ptr)
     group_output = ensemble.output[groups.group_leaf[:-1]].astype(np.int64)
@@ -96,6 +82,28 @@ def add_shapley(
         )
     for leaf in np.flatnonzero(players.wide):
         _add_wide_leaf(weights, int(leaf), bins, rows, n_players, pairs, n_jobs)
+
+
+def _leaf_columns(
+    weights: FixedWeights, n_players: int, pairs: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each leaf's columns begin, and what they are: players i, or pairs i * n_players + j with i < j."""
+    players = weights.players
+    k = players.n_players
+    start = np.cumsum(k) - k
+    ids = np.empty(int(k.sum()), np.int64)
+    ids[start[weights.ensemble.entry_leaf] + players.entry_player] = players.entry_id
+    n_own = k * (k - 1) // 2 if pairs else k
+    own_ptr = np.concatenate([[0], np.cumsum(n_own)])
+    if not pairs:
+        return own_ptr, ids
+    out = np.empty(own_ptr[-1], np.int64)
+    for size in np.unique(k):
+        leaves = np.flatnonzero(k == size)
+        i, j = np.triu_indices(size, 1)
+        first, second = start[leaves][:, None] + i, start[leaves][:, None] + j
+        out[own_ptr[leaves][:, None] + np.arange(len(i))] = ids[first] * n_players + ids[second]
+    return own_ptr, out
 
 
 def _add_wide_leaf(

@@ -226,27 +226,27 @@ def look_up(bins, axis_ptr, axis_slot, map_ptr, maps, stride, table_ptr, n_cells
 
 
 @njit(cache=True, nogil=True)
-def distinct_patterns(pattern, n, k, slot_of, slot, found):
-    """Number the distinct patterns of a block: ``slot[r]`` is row r's, ``found`` lists them."""
+def distinct_patterns(pattern, n, table, slot, found):
+    """Number the distinct patterns of a block: ``slot[r]`` is row r's, ``found`` lists them.
+
+    ``table`` is a hash table of 4 * BLOCK entries, -1 where free, as it is left again.
+    """
     n_found = 0
-    if k <= 12:
-        for r in range(n):
-            p = pattern[r]
-            if slot_of[p] < 0:
-                slot_of[p] = n_found
-                found[n_found] = p
-                n_found += 1
-            slot[r] = slot_of[p]
-        for i in range(n_found):
-            slot_of[found[i]] = -1
-        return n_found
-    order = np.argsort(pattern[:n])
-    for i in range(n):
-        p = pattern[order[i]]
-        if i == 0 or p != found[n_found - 1]:
+    for r in range(n):
+        p = pattern[r]
+        h = np.int64((p * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(52))
+        while table[h] >= 0 and found[table[h]] != p:
+            h = (h + 1) & 4095
+        if table[h] < 0:
+            table[h] = n_found
             found[n_found] = p
             n_found += 1
-        slot[order[i]] = n_found - 1
+        slot[r] = table[h]
+    for i in range(n_found):
+        h = np.int64((found[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(52))
+        while table[h] >= 0:
+            table[h] = -1
+            h = (h + 1) & 4095
     return n_found
 
 
@@ -282,7 +282,7 @@ def stream_components(
     pattern = np.empty(BLOCK, np.uint64)
     slot = np.empty(BLOCK, np.int64)
     found = np.empty(BLOCK, np.uint64)
-    slot_of = np.full(1 << 12, -1, np.int64)
+    table = np.full(4 * BLOCK, -1, np.int64)
     terms = np.empty(BLOCK, np.float64)
     step = out.shape[0] // n_outputs
     for start in range(r0, r1, BLOCK):
@@ -296,7 +296,7 @@ def stream_components(
             violations(
                 bins, start, stop, conditions, leaf_condition, player, leaf_ptr[leaf], leaf_ptr[leaf + 1], pattern
             )
-            n_found = distinct_patterns(pattern, n, n_players[leaf], slot_of, slot, found)
+            n_found = distinct_patterns(pattern, n, table, slot, found)
             f = fixed[fixed_start[leaf] :]
             dense = pset_dense[pset]
             for item in range(item_ptr[pset], item_ptr[pset + 1]):

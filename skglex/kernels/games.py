@@ -98,39 +98,6 @@ def value_tables(group_leaf, table_ptr, value_ptr, leaf_ptr, bit, flip, value, g
 
 
 @njit(cache=True, nogil=True)
-def group_columns(group_leaf, leaf_ptr, player_id, player, n_players, g0, g1, pairs, column_ptr, columns, leaf_column):
-    """List each group's columns: its leaves' players or, with ``pairs``, pairs of players i < j.
-
-    ``columns`` takes the ids (pairs: i * 2**31 + j), sorted; ``leaf_column`` takes, leaf after leaf, each
-    player's (each pair's) position among the columns of its group. Returns how many ids were written.
-    """
-    n_columns, n_local = 0, 0
-    for g in range(g0, g1):
-        start_local, start_column = n_local, n_columns
-        for leaf in range(group_leaf[g], group_leaf[g + 1]):
-            k = n_players[leaf]
-            ids = np.empty(k, np.int64)
-            for e in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
-                ids[player[e]] = player_id[e]
-            for i in range(k):
-                if pairs:
-                    for j in range(i + 1, k):
-                        leaf_column[n_local] = (ids[i] << 31) + ids[j]
-                        n_local += 1
-                else:
-                    leaf_column[n_local] = ids[i]
-                    n_local += 1
-        found = np.unique(leaf_column[start_local:n_local])
-        for i in range(found.shape[0]):
-            columns[n_columns] = found[i]
-            n_columns += 1
-        for i in range(start_local, n_local):
-            leaf_column[i] = np.searchsorted(found, leaf_column[i])
-        column_ptr[g + 1] = column_ptr[g] + (n_columns - start_column)
-    return n_columns
-
-
-@njit(cache=True, nogil=True)
 def _shapley_weights(k, order):
     """t! (k - t - order)! / (k - order + 1)! for t = 0 .. k - order."""
     w = np.zeros(k + 1)

@@ -118,7 +118,8 @@ def extract_leaves(
                     nb = n_bins[s]
                     if pool_size + nb > pool.shape[0]:
                         grown = np.empty(2 * (pool_size + nb), np.uint8)
-                        grown[:pool_size] = pool[:pool_size]
+                        for b in range(pool_size):  # a slice assignment would take a second to compile
+                            grown[b] = pool[b]
                         pool = grown
                     listed_here = is_left != (list_right[parent] != 0)
                     old = p_mask[d, pos]

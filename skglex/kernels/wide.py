@@ -232,13 +232,13 @@ def stream_shapley(
     pattern = np.empty(BLOCK, np.uint64)
     slot = np.empty(BLOCK, np.int64)
     found = np.empty(BLOCK, np.uint64)
-    slot_of = np.full(1 << 12, -1, np.int64)
+    table = np.full(4 * BLOCK, -1, np.int64)
     terms = np.empty((BLOCK, column.shape[1]))
     for start in range(r0, r1, BLOCK):
         stop = min(start + BLOCK, r1)
         n = stop - start
         violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
-        n_found = distinct_patterns(pattern, n, k, slot_of, slot, found)
+        n_found = distinct_patterns(pattern, n, table, slot, found)
         for d in range(n_found):
             if patterns.shape[0]:
                 _background_shapley(shares, patterns, found[d], k, inverse, pairs, terms[d])

@@ -56,6 +56,10 @@ class ReadModel:
     input : InputSpec
     margin : callable
         The model's own raw prediction of given rows, of shape (n_samples,) or (n_samples, n_outputs).
+    output : callable
+        The model's own output: probabilities of a classifier that has them, else its prediction.
+    link : str
+        Name of the inverse link from margin to output, a key of `skglex._links.inverse_link`.
     classes : ndarray, or None
         Labels, where the model is a classifier that has them.
     """
@@ -63,6 +67,8 @@ class ReadModel:
     ensemble: LeafEnsemble
     input: InputSpec
     margin: Callable[[Any], NDArray[Any]]
+    output: Callable[[Any], NDArray[Any]]
+    link: str = "identity"
     classes: NDArray[Any] | None = None
 
 

@@ -21,14 +21,17 @@ def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
     """Read a booster (all of its trees) or a fitted wrapper (trees up to ``best_iteration``)."""
     wrapped = isinstance(model, xgb.XGBModel)
     booster = model.get_booster() if wrapped else model
-    kind = json.loads(booster.save_config())["learner"]["gradient_booster"]["name"]
-    if kind == "gblinear":
+    learner = json.loads(booster.save_config())["learner"]
+    if learner["gradient_booster"]["name"] == "gblinear":
         raise ValueError(
             "cannot decompose an XGBoost model with booster='gblinear': it is linear, its main effects are its "
             "coefficients. Use booster='gbtree' or 'dart'"
         )
     counted = booster[: model.best_iteration + 1] if wrapped and _stopped_early(model) else booster
     tree_model, categories = _to_treelite(counted)
+    link = tree_model.get_header_accessor().get_field("postprocessor")
+    if learner["objective"]["name"] == "multi:softmax" and not wrapped:
+        link = "max_index"  # such a booster predicts the class; a wrapper asks it for probabilities
 
     return ReadModel(
         ensemble=from_treelite(tree_model, as_float32=True),
@@ -40,6 +43,8 @@ def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
             sparse_is_missing=True,
         ),
         margin=partial(_wrapper_margin if wrapped else _booster_margin, model),
+        output=partial(_wrapper_output if wrapped else _booster_output, model),
+        link=link,
         classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
     )
 
@@ -51,6 +56,14 @@ def _wrapper_margin(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
 def _booster_margin(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
     # inplace_predict takes infinities, which a DMatrix refuses
     return np.asarray(booster.inplace_predict(X, predict_type="margin", validate_features=False))
+
+
+def _wrapper_output(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
+    return np.asarray(model.predict_proba(X) if isinstance(model, xgb.XGBClassifier) else model.predict(X))
+
+
+def _booster_output(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
+    return np.asarray(booster.inplace_predict(X, validate_features=False))
 
 
 def _stopped_early(model: xgb.XGBModel) -> bool:

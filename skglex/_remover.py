@@ -1,0 +1,408 @@
+"""FeatureRemover: predictions of a fitted tree ensemble without some features."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import _fit_context, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skglex._features import resolve_features
+from skglex._input import bin_chunks, bin_rows, fill_columns, is_frame, permute_column, take_rows
+from skglex._links import inverse_link
+from skglex._wrapping import TreeModelWrapper
+from skglex.components import average_out
+from skglex.ensemble._patterns import sum_leaves
+
+
+def _classifies(remover: FeatureRemover) -> bool:
+    return is_classifier(remover)
+
+
+def _has_decision(remover: FeatureRemover) -> bool:
+    # scikit-learn allows none to regressors; where there is no link, predict is the margin anyhow
+    model = getattr(remover, "_model", None)
+    linked = model is not None and model.link != "identity"
+    return linked or get_tags(remover).estimator_type != "regressor"
+
+
+def _has_score(remover: FeatureRemover) -> bool:
+    return get_tags(remover).estimator_type in ("classifier", "regressor")
+
+
+class FeatureRemover(TreeModelWrapper):
+    """Predict with every component that touches some features taken out of a fitted model.
+
+    The features, say a protected attribute, lose their main effects and all their interactions; the model is not
+    refitted. With R the removed features, the debiased margin is
+
+        sum over S disjoint from R of m_S(x) = sum_l v_l * 1[x_(P_l minus R)] * E_l(P_l and R)
+
+    which is one pass over the leaves: each keeps its conditions on other features and pays its value times the
+    weight E_l with which its conditions on R hold when x_R is averaged out [1]_. What other features tell about
+    the removed ones stays in; see the user guide on what removal can and cannot do.
+
+    Parameters
+    ----------
+    estimator : estimator or booster
+        A regressor, classifier or ranker, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster``
+        (a regressor then, whose prediction is the booster's own output) or a ``FrozenEstimator``.
+    features : str, int, list of these, mask or callable
+        The features to remove: names, positions, a boolean mask, names of ``feature_groups``, or a callable that
+        gets the data frame (as ``sklearn.compose.make_column_selector``). Around a pipeline, names of raw columns
+        are looked up first, then those after the preprocessing; a raw column is removed with every column after
+        the preprocessing that changes when it is permuted on the background.
+    weighting : {"empirical", "path_dependent"}, default="empirical"
+        How the removed features are averaged out: over the background rows, or by the cover ratios of the model's
+        own paths. Where features are dependent, only ``"empirical"`` takes out the whole direct effect.
+    strength : float, default=1.0
+        From 0 (the full model) to 1: margin - strength * (sum of the touched components).
+    feature_groups : dict of str to list, default=None
+        ``{"name": [columns]}``: names for several columns, to use in ``features``.
+    prefit : {"auto", True, False}, default="auto"
+        ``"auto"``: the estimator is used as it is when it is fitted and no y is given (boosters and frozen
+        estimators always); otherwise it is cloned and fitted. ``True``: always as it is. ``False``: always fitted.
+    n_background : int, default=None
+        Number of rows of X drawn as the background. None: all.
+    n_jobs : int, default=None
+        Number of threads. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Draws the background.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    removed_features_ : list of str
+        The model's features that are taken out (columns after the preprocessing, around a pipeline).
+    estimator_ : object
+        The fitted model.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, of a classifier.
+    background_ : Bunch
+        ``rows`` (positions in the X given to `fit`) and ``weights``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    See Also
+    --------
+    GlexDecomposer : The components themselves.
+
+    References
+    ----------
+    .. [1] M. Hiabu, J. T. Meyer, M. N. Wright, "Unifying local and global model explanations by functional
+       decomposition of low dimensional structures", AISTATS 2023.
+
+    Examples
+    --------
+    >>> from skglex import FeatureRemover
+    >>> from skglex.datasets import make_salary
+    >>> from xgboost import XGBRegressor
+    >>> X, y = make_salary(2000, hours_sd=5, random_state=0)  # columns: sex, hours
+    >>> model = XGBRegressor(n_estimators=50, max_depth=3, colsample_bynode=0.5).fit(X, y)
+    >>> fair = FeatureRemover(model, features=[0]).fit(X)
+    >>> gap = lambda p: p[X[:, 0] == 1].mean() - p[X[:, 0] == 0].mean()
+    >>> bool(gap(fair.predict(X)) < 0.5 * gap(model.predict(X)))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TreeModelWrapper._parameter_constraints,
+        "features": "no_validation",
+        "strength": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        features: Any,
+        *,
+        weighting: str = "empirical",
+        strength: float = 1.0,
+        feature_groups: dict[str, Any] | None = None,
+        prefit: str | bool = "auto",
+        n_background: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.features = features
+        self.weighting = weighting
+        self.strength = strength
+        self.feature_groups = feature_groups
+        self.prefit = prefit
+        self.n_background = n_background
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            inner = get_tags(self.estimator)
+            tags.estimator_type = inner.estimator_type
+            tags.classifier_tags = inner.classifier_tags
+            tags.regressor_tags = inner.regressor_tags
+        else:
+            tags.estimator_type = "regressor"
+        # what the removed features told about the target is lost on purpose
+        for own in (tags.classifier_tags, tags.regressor_tags):
+            if own is not None:
+                own.poor_score = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> FeatureRemover:
+        """Take or fit the estimator, and average the features out of it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The background; the training data too, where the estimator is fitted here.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Target, needed only where the estimator is fitted here.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the background rows, passed to the estimator too where it is fitted here.
+        **fit_params : dict
+            Further parameters of the estimator's ``fit`` (``qid``, ``eval_set``, ...).
+
+        Returns
+        -------
+        self : FeatureRemover
+        """
+        X, Xt = self._fit_model(X, y, sample_weight, fit_params)
+        self._prove(Xt)
+        removed = self._resolve_removed(X, Xt)
+        ensemble = self._model.ensemble
+        self.removed_features_ = [self._model_names[i] for i in sorted(removed)]
+        self._removed = np.array(sorted(removed), dtype=np.int64)
+        keep = ~np.isin(ensemble.grid.features, self._removed)
+        if len(removed) == self._model.input.n_features:
+            warnings.warn(
+                "all features are removed: the predictions are constant, the intercept", UserWarning, stacklevel=2
+            )
+        self._debiased = average_out(ensemble, self._make_weighting(), keep, self.n_jobs)
+        return self
+
+    @available_if(_has_decision)
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The debiased margin, as `margin`; a regressor has it where its margin is not its prediction.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return self.margin(X)
+
+    def margin(self, X: Any) -> NDArray[np.float64]:
+        """The debiased margin (raw score).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            With ``strength=1`` a data frame may lack the removed columns.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            On the margin scale (log-odds, one score per class, ...).
+        """
+        margin = self._margin(self._check_X(X))
+        return margin[:, 0] if margin.shape[1] == 1 else margin
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The debiased prediction: labels of a classifier, else what the model itself would return.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            With ``strength=1`` a data frame may lack the removed columns.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        output = self._output(X)
+        if not is_classifier(self):
+            return output[:, 0] if output.shape[1] == 1 else output
+        probabilities = self._to_probabilities(output)
+        if len(self.classes_) != probabilities.shape[1]:  # several labels at a time
+            return (probabilities > 0.5).astype(np.int64)
+        labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return labels
+
+    @available_if(_classifies)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The debiased probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._to_probabilities(self._output(X))
+
+    @available_if(_classifies)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @available_if(_has_score)
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of a classifier, R² of a regressor.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        metric = accuracy_score if is_classifier(self) else r2_score
+        return float(metric(y, self.predict(X), sample_weight=sample_weight))
+
+    # -- helpers ------------------------------------------------------------------------------
+
+    def _margin(self, Xt: Any) -> NDArray[np.float64]:
+        grid = self._model.ensemble.grid
+        out = np.empty((self._debiased.n_outputs, Xt.shape[0]))
+        for start, stop in bin_chunks(Xt, grid):
+            bins = bin_rows(Xt, self._model.input, grid, start, stop)
+            part = sum_leaves(self._debiased, bins, n_jobs=self.n_jobs)
+            if self.strength < 1:
+                full = sum_leaves(self._model.ensemble, bins, n_jobs=self.n_jobs)
+                part = full - self.strength * (full - part)
+            out[:, start:stop] = part
+        return out.T
+
+    def _output(self, X: Any) -> NDArray[np.float64]:
+        """What the model itself returns (probabilities, counts, ...), debiased."""
+        Xt = self._check_X(X)
+        if self.strength == 0:
+            own = np.asarray(self._model.output(Xt), dtype=np.float64)
+            own = own.reshape(len(own), -1)
+            # a binary classifier says both probabilities
+            return own[:, 1:] if self._model.link == "sigmoid" and self._binary and own.shape[1] == 2 else own
+        return inverse_link(self._model.link, self._margin(Xt))
+
+    @property
+    def _binary(self) -> bool:
+        return is_classifier(self) and self._debiased.n_outputs == 1
+
+    def _to_probabilities(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
+        if len(self.classes_) == 1:
+            return np.ones((len(output), 1))
+        return np.column_stack([1 - output, output]) if self._binary else output
+
+    def _resolve_removed(self, X: Any, Xt: Any) -> set[int]:
+        """Positions of the removed features among the model's; notes the raw columns that go entirely."""
+        features = self.features
+        if callable(features):
+            if not is_frame(X):
+                raise ValueError(f"features is a callable, which needs a data frame; got {type(X).__name__}")
+            features = features(X)
+        if isinstance(features, (str, int, np.integer)):
+            features = [features]
+        groups = self.feature_groups or {}
+        items: list[Any] = []
+        for item in _as_items(features, self._raw_names(X)):
+            items += _as_items(groups[item], self._raw_names(X)) if _is_name(item) and item in groups else [item]
+        if not items:
+            raise ValueError(f"features is empty: name at least one feature to remove; got {self.features!r}")
+        raw_names = self._raw_names(X)
+        removed: set[int] = set()
+        raw: list[int] = []
+        for item in items:
+            if self._preprocess is None:
+                raw += resolve_features(item, self._model_names)
+                removed.update(raw)
+            elif _is_name(item) and item not in raw_names:
+                removed.update(resolve_features(item, self._model_names))
+            else:
+                position = resolve_features(item, raw_names)[0]
+                raw.append(position)
+                removed |= self._outputs_of(X, Xt, position)
+        self._raw_removed = sorted(set(raw))
+        # one row of the background stands in for removed columns that are absent or hold anything at all
+        self._fill = take_rows(X, self.background_.rows[:1])
+        return removed
+
+    def _raw_names(self, X: Any) -> list[str]:
+        if is_frame(X):
+            return [str(name) for name in X.columns]
+        return self._model_names if self._preprocess is None else [f"x{i}" for i in range(X.shape[1])]
+
+    def _outputs_of(self, X: Any, Xt: Any, position: int) -> set[int]:
+        """Columns after the preprocessing that change when a raw column is permuted on the background."""
+        rows = self.background_.rows[:10_000]
+        before = _columns(take_rows(Xt, rows))
+        changed = np.zeros(len(before), dtype=bool)
+        for seed in range(3):
+            order = np.random.default_rng(seed).permutation(len(rows))
+            permuted = permute_column(take_rows(X, rows), position, order)
+            after = _columns(self._preprocess.transform(permuted))
+            changed |= [not _same(a, b) for a, b in zip(before, after)]
+        return set(np.flatnonzero(changed).tolist())
+
+    def _check_X(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if self.strength == 1:
+            X = fill_columns(X, self._raw_removed, self._fill, getattr(self, "feature_names_in_", None))
+        return super()._check_X(X)
+
+
+def _is_name(item: Any) -> bool:
+    return isinstance(item, str)
+
+
+def _as_items(features: Any, names: list[str]) -> list[Any]:
+    """The entries of a list, or the positions that a mask or a slice stands for."""
+    if isinstance(features, slice):
+        return list(range(*features.indices(len(names))))
+    if isinstance(features, (str, int, np.integer)):
+        return [features]
+    items = list(features)
+    if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+        return list(resolve_features(items, names))
+    return items
+
+
+def _columns(X: Any) -> list[NDArray[Any]]:
+    if is_frame(X):
+        return [np.asarray(X.iloc[:, i] if hasattr(X, "iloc") else X[:, i]) for i in range(X.shape[1])]
+    dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    return list(dense.T)
+
+
+def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    if a.dtype.kind == "f" and b.dtype.kind == "f":
+        return np.array_equal(a, b, equal_nan=True)
+    return bool(((a == b) | ((a != a) & (b != b))).all())
