@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from skglex._links import inverse_link
 from skglex._parallel import run
 from skglex._planted_categories import category_codes, encode_categories, order_by_target, ranks
 from skglex._planted_leaves import PlantedLeaves, encode_columns
@@ -187,7 +187,7 @@ class RandomPlantedForestRegressor(RegressorMixin, _BasePlantedForest):
         n_estimators: int = 50,
         *,
         max_interaction: int | None = 2,
-        n_splits: int = 30,
+        n_splits: int = 100,
         split_try: int = 10,
         t_try: float = 0.4,
         split_decay_rate: float = 0.1,
@@ -195,7 +195,7 @@ class RandomPlantedForestRegressor(RegressorMixin, _BasePlantedForest):
         delete_leaves: bool = True,
         bootstrap: bool = True,
         min_samples_leaf: int = 1,
-        max_bins: int | None = None,
+        max_bins: int | None = 255,
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -274,9 +274,9 @@ class RandomPlantedForestClassifier(ClassifierMixin, _BasePlantedForest):
         bootstrap: bool = True,
         loss: str = "log_loss",
         delta: float = 0.001,
-        epsilon: float = 0.1,
+        epsilon: float = 0.01,
         min_samples_leaf: int = 1,
-        max_bins: int | None = None,
+        max_bins: int | None = 255,
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -330,6 +330,13 @@ class RandomPlantedForestClassifier(ClassifierMixin, _BasePlantedForest):
             return np.pad(values, ((0, 0), (1, 0)))  # the first class is the reference
         return values
 
+    @property
+    def _link(self) -> str:
+        """Name of the inverse link from margin to probabilities."""
+        if self.loss.endswith("_error"):
+            return "probability"
+        return "softmax" if len(self.classes_) > 2 else "sigmoid"
+
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Score the classes: the margin, less 1/2 for two classes and one of the error losses.
 
@@ -346,7 +353,7 @@ class RandomPlantedForestClassifier(ClassifierMixin, _BasePlantedForest):
         margin = self._margin(X)
         if len(self.classes_) > 2:
             return margin
-        return margin[:, 0] - 0.5 if self.loss.endswith("_error") else margin[:, 0]
+        return margin[:, 0] - 0.5 if self._link == "probability" else margin[:, 0]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict class probabilities.
@@ -360,15 +367,8 @@ class RandomPlantedForestClassifier(ClassifierMixin, _BasePlantedForest):
         ndarray of shape (n_samples, n_classes)
         """
         margin = self._margin(X)
-        if self.loss.endswith("_error"):
-            p = np.clip(margin, 0.0, 1.0)
-            if p.shape[1] == 1:
-                return np.hstack([1.0 - p, p])
-            total = p.sum(axis=1, keepdims=True)
-            return np.divide(p, total, out=np.full_like(p, 1 / p.shape[1]), where=total > 0)
-        if margin.shape[1] == 1:
-            return np.hstack([expit(-margin), expit(margin)])
-        return softmax(margin, axis=1)
+        p = inverse_link(self._link, margin)
+        return np.hstack([1.0 - p, p]) if p.shape[1] == 1 else p
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class with the highest score.

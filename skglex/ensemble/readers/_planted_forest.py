@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +21,7 @@ def read(model: RandomPlantedForestRegressor | RandomPlantedForestClassifier) ->
     check_is_fitted(model)
     categories = {j: np.asarray(names) for j, names in model.categories_.items()}
     names = getattr(model, "feature_names_in_", None)
+    is_classifier = isinstance(model, RandomPlantedForestClassifier)
     return ReadModel(
         ensemble=_to_ensemble(model.leaves_, {j: len(c) for j, c in categories.items()}),
         input=InputSpec(
@@ -27,8 +31,15 @@ def read(model: RandomPlantedForestRegressor | RandomPlantedForestClassifier) ->
             unknown_is_missing=True,
         ),
         margin=model._margin,
-        classes=getattr(model, "classes_", None),
+        output=partial(_probabilities, model) if is_classifier else model.predict,
+        link=model._link if is_classifier else "identity",
+        classes=model.classes_ if is_classifier else None,
     )
+
+
+def _probabilities(model: RandomPlantedForestClassifier, X: Any) -> NDArray[np.float64]:
+    probabilities = model.predict_proba(X)
+    return probabilities[:, 1] if len(model.classes_) == 2 else probabilities
 
 
 def _to_ensemble(leaves: PlantedLeaves, n_categories: dict[int, int]) -> LeafEnsemble:
