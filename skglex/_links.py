@@ -37,8 +37,8 @@ def _identity(margin: Margin) -> Margin:
     return margin
 
 
-# treelite's names, plus "max_index" for models that return the winning class itself, and "probability" for those whose
-# margin is a probability that may leave [0, 1]
+# treelite's names, plus "max_index" for models that return the winning class itself, and "probability" for
+# those whose margin is a probability that may leave [0, 1]
 _INVERSE: dict[str, Callable[[Margin], Margin]] = {
     "identity": _identity,
     "identity_multiclass": _identity,

@@ -13,7 +13,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def category_codes(X: Any) -> tuple[Any, dict[int, Any]]:
-    """Replace pandas categorical columns by their codes (NaN where missing); return the categories by position."""
+    """Replace pandas categorical columns by their codes (NaN: missing); return the categories by position."""
     if not _is_frame(X):
         return X, {}
     found = {j: X.iloc[:, j].cat for j, dtype in enumerate(X.dtypes) if hasattr(dtype, "categories")}
@@ -37,14 +37,16 @@ def order_by_target(
 
     With several outputs the means are projected on their first principal component [1]_.
 
-    .. [1] D. Coppersmith, S. J. Hong, J. R. M. Hosking, "Partitioning nominal attributes in decision trees", Data Mining
+    .. [1] D. Coppersmith, S. J. Hong, J. R. M. Hosking, "Partitioning nominal attributes in decision trees",
+    Data Mining
        and Knowledge Discovery 3, 1999.
     """
     known = ~np.isnan(codes) & (weight > 0)
     present, inverse = np.unique(codes[known].astype(np.intp), return_inverse=True)
     total = np.bincount(inverse, weight[known], minlength=len(present))
-    means = np.column_stack([np.bincount(inverse, weight[known] * t, minlength=len(present)) for t in target[known].T])
-    means /= total[:, None]
+    means = np.column_stack(
+        [np.bincount(inverse, weight[known] * t, minlength=len(present)) for t in target[known].T]
+    )
     if means.shape[1] > 1 and len(present) > 1:
         centred = means - np.average(means, axis=0, weights=total)
         _, _, directions = np.linalg.svd(centred * np.sqrt(total)[:, None], full_matrices=False)
@@ -61,14 +63,14 @@ def ranks(codes: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.flo
 
 
 def encode_categories(X: Any, categories: dict[int, Any]) -> Any:
-    """Replace the columns in ``categories`` by the places of their values there; a value not there becomes NaN."""
+    """Replace the columns in ``categories`` by the places of their values there; NaN if they have none."""
     if not categories:
         return X
     if not _is_frame(X):
         raise ValueError(
-            f"This forest was fitted on a data frame whose columns {sorted(categories)} are categorical, but got "
-            f"{type(X).__name__}. Pass a pandas data frame with the same columns, or encode the categories as numbers "
-            "before fitting."
+            f"This forest was fitted on a data frame whose columns {sorted(categories)} are categorical, "
+            f"but got {type(X).__name__}. Pass a pandas data frame with the same columns, or encode the "
+            "categories as numbers before fitting."
         )
     columns = {}
     for j, known in categories.items():

@@ -16,9 +16,10 @@ from skglex.kernels.planted_forest import add_leaves
 class PlantedLeaves:
     """Boxes with values; a row's prediction is the sum of the values of all boxes that hold it.
 
-    Leaf ``l`` has the conditions ``leaf_ptr[l]`` to ``leaf_ptr[l + 1] - 1``, one per feature of its tree, by increasing
-    feature. A condition holds for x if ``lo <= x < hi`` in float64, or if x is missing and ``missing`` is true. Bounds at
-    the edge of the training range are infinite. A leaf of missing values only has ``lo = hi = inf``.
+    Leaf ``l`` has the conditions ``leaf_ptr[l]`` to ``leaf_ptr[l + 1] - 1``, one per feature of its tree, by
+    increasing feature. A condition holds for x if ``lo <= x < hi`` in float64, or if x is missing and
+    ``missing`` is true. Bounds at the edge of the training range are infinite. A leaf of missing values only
+    has ``lo = hi = inf``.
 
     Attributes
     ----------

@@ -102,7 +102,10 @@ DETERMINISTIC = {
     "rpf_det_leaves_nodelete": (EvenRegressor(1, n_splits=15, t_try=1.0, delete_leaves=False), "y"),
     "rpf_det_bin_L2": (FirstClassifier(1, n_splits=12, t_try=1.0, loss="squared_error"), "ybin"),
     "rpf_det_multi_logit": (FirstClassifier(1, n_splits=12, t_try=1.0, loss="log_loss", epsilon=0.1), "y3"),
-    "rpf_det_multi_exponential": (FirstClassifier(1, n_splits=12, t_try=1.0, loss="exponential", epsilon=0.1), "y3"),
+    "rpf_det_multi_exponential": (
+        FirstClassifier(1, n_splits=12, t_try=1.0, loss="exponential", epsilon=0.1),
+        "y3",
+    ),
 }
 
 
@@ -254,14 +257,18 @@ def test_pickle_and_clone():
 def test_prediction_is_the_sum_of_the_boxes():
     X, y = interaction()
     X[::7, 0] = np.nan
-    forest = RandomPlantedForestRegressor(5, max_interaction=3, random_state=0).fit(X, np.column_stack([y, -y]))
+    forest = RandomPlantedForestRegressor(5, max_interaction=3, random_state=0).fit(
+        X, np.column_stack([y, -y])
+    )
     new = interaction(seed=1)[0]
     new[::5, 1] = np.nan
     new[:50] = X[:50]
     expected = sum_boxes(forest.leaves_, new)
     assert expected.shape == (300, 2)
     assert_allclose(forest.predict(new), expected, atol=1e-12)
-    assert_allclose(forest.predict(np.tile(new, (60, 1)))[-300:], expected, atol=1e-12)  # several blocks and tasks
+    assert_allclose(
+        forest.predict(np.tile(new, (60, 1)))[-300:], expected, atol=1e-12
+    )  # several blocks and tasks
 
 
 @pytest.mark.parametrize("max_bins", [None, 16])
@@ -291,7 +298,9 @@ def test_max_interaction_bounds_the_order():
 def test_min_samples_leaf():
     X, y = interaction()
     leaves = (
-        RandomPlantedForestRegressor(5, min_samples_leaf=30, bootstrap=False, random_state=0).fit(X, y).leaves_
+        RandomPlantedForestRegressor(5, min_samples_leaf=30, bootstrap=False, random_state=0)
+        .fit(X, y)
+        .leaves_
     )
     for leaf in range(len(leaves.values)):
         c = slice(leaves.leaf_ptr[leaf], leaves.leaf_ptr[leaf + 1])
@@ -437,7 +446,9 @@ def test_unseen_and_missing_categories_take_the_same_way(categorical_data):
     assert first == pytest.approx(-10, abs=1)
     decomposer = GlexDecomposer(forest).fit(X)
     assert_allclose(decomposer.intercept_ + decomposer.transform(new).sum(axis=1), [first] * 3, atol=1e-12)
-    assert_allclose(decomposer.transform(X).sum(axis=1) + decomposer.intercept_, forest.predict(X), atol=1e-12)
+    assert_allclose(
+        decomposer.transform(X).sum(axis=1) + decomposer.intercept_, forest.predict(X), atol=1e-12
+    )
 
 
 def test_categories_of_several_outputs_and_classes(categorical_data):
@@ -455,9 +466,7 @@ def test_categories_need_a_data_frame(categorical_data):
         forest.predict(np.zeros((2, 2)))
     warm = RandomPlantedForestRegressor(2, warm_start=True, random_state=0).fit(X, y)
     warm.set_params(n_estimators=4).fit(X, y)
-    assert_array_equal(
-        warm.predict(X), RandomPlantedForestRegressor(4, random_state=0).fit(X, y).predict(X)
-    )
+    assert_array_equal(warm.predict(X), RandomPlantedForestRegressor(4, random_state=0).fit(X, y).predict(X))
 
 
 # -- classification -----------------------------------------------------------------------------
@@ -590,7 +599,7 @@ def test_bad_parameters(parameters, match):
 
 def test_bad_targets_and_weights():
     X, y = interaction(20)
-    with pytest.raises(ValueError, match="y has one class, .* needs at least two"):
+    with pytest.raises(ValueError, match=r"y has one class, .* needs at least two"):
         RandomPlantedForestClassifier().fit(X, np.zeros(20, dtype=int))
     with pytest.raises(ValueError, match="at least one"):
         RandomPlantedForestRegressor().fit(X, y, np.zeros(20))

@@ -44,7 +44,7 @@ def _grown_tree(tree_features, tree_size, n_trees, tree, k):
 
 @njit(cache=True, nogil=True)
 def _copy_box(leaf, child, same_tree, s, size, n_codes, lo, hi, missing):
-    """Give ``child`` the box of ``leaf``, opened at slot ``s`` for a new feature unless it is in the same tree."""
+    """Give ``child`` the box of ``leaf``, with slot ``s`` opened for a new feature in another tree."""
     for i in range(size):
         to = i if same_tree or i < s else i + 1
         lo[child, to] = lo[leaf, i]
@@ -111,8 +111,8 @@ def grow_family(
     Returns
     -------
     tree_features, tree_size : features of each tree, sorted, the first ``tree_size`` of each line
-    leaf_tree, lo, hi, missing, values : tree of each leaf, its box in codes (a line like the tree's), its value
-    gains : per feature, how much its splits lowered the loss beyond updating their leaves as a whole
+    leaf_tree, lo, hi, missing, values : tree of each leaf, its box in codes (a line like the tree's), its
+    value gains : per feature, how much its splits lowered the loss beyond updating their leaves as a whole
     """
     n_features, n_rows = codes.shape
     n_outputs = y.shape[1]
@@ -288,7 +288,9 @@ def grow_family(
                 _copy_box(leaf, child, to == tree, s, size, missing_code, lo, hi, missing)
                 leaf_tree[child] = to
             for q in range(n_outputs):
-                values[child, q] = updates[0 if child == left else 1, q] + (values[leaf, q] if replaces else 0.0)
+                values[child, q] = updates[0 if child == left else 1, q] + (
+                    values[leaf, q] if replaces else 0.0
+                )
         hi[left, s] = min(hi[left, s], best_code)
         lo[right, s] = max(lo[right, s], best_code)
         hi[right, s] = max(hi[right, s], lo[right, s])

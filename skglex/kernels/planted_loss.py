@@ -1,8 +1,9 @@
 """The four losses of a planted forest, on sums of per-row statistics.
 
-A row carries ``target`` (the residual for the two errors, the class indicator otherwise), ``score`` (class odds for the
-log loss, boosting weights for the exponential loss, unused otherwise) and ``stats``, the numbers that are summed over
-a child to get its update. With row weight w, residual or indicator y, margin W and boosting weight b, per output k:
+A row carries ``target`` (the residual for the two errors, the class indicator otherwise), ``score`` (class
+odds for the log loss, boosting weights for the exponential loss, unused otherwise) and ``stats``, the numbers
+that are summed over a child to get its update. With row weight w, residual or indicator y, margin W and
+boosting weight b, per output k:
 
 =============== ==========================================================
 loss            columns of ``stats``
@@ -31,8 +32,8 @@ def count_stats(loss, n_outputs):
 
 @njit(cache=True, nogil=True)
 def is_additive(loss):
-    """Whether a child's loss follows from its summed statistics alone; otherwise it takes a pass over its rows."""
-    return loss == SQUARED_ERROR or loss == EXPONENTIAL
+    """Whether a child's loss follows from its summed statistics alone, without a pass over its rows."""
+    return loss in (SQUARED_ERROR, EXPONENTIAL)
 
 
 @njit(cache=True, nogil=True)
@@ -87,7 +88,7 @@ def _clip(p, margin):
 
 @njit(cache=True, nogil=True)
 def child_update(loss, sums, n_outputs, margin, out):
-    """What a child with the summed statistics ``sums`` adds to its rows; probabilities stay ``margin`` off 0 and 1."""
+    """What a child with these sums adds to its rows; probabilities stay ``margin`` off 0 and 1."""
     reference = 1.0
     for k in range(n_outputs):
         if loss == LOG_LOSS:
@@ -98,7 +99,7 @@ def child_update(loss, sums, n_outputs, margin, out):
         else:
             out[k] = sums[1 + k] / sums[0]
         reference -= out[k]
-    if loss == LOG_LOSS or loss == EXPONENTIAL:
+    if loss in (LOG_LOSS, EXPONENTIAL):
         reference = _clip(reference, margin)
         for k in range(n_outputs):
             out[k] = np.log(_clip(out[k], margin) / reference)
@@ -145,7 +146,8 @@ def span_loss(loss, start, stop, parts, part_weights, update, growth):
     n_outputs = parts.shape[1]
     total = 0.0
     if loss == LOG_LOSS:
-        # One logarithm serves as many rows as the product of their terms can hold; most bootstrap weights are 1 or 2.
+        # One logarithm serves as many rows as the product of their terms can hold; most bootstrap weights are
+        # 1 or 2.
         product = 1.0
         for j in range(start, stop):
             term = 1.0

@@ -1,8 +1,8 @@
 """The best of a few thresholds of one feature within one leaf.
 
-Features are codes: ``codes[k, i]`` counts the distinct values (or bins) of feature k below the one of row i, and a missing
-value has the code ``n_codes[k]``. The few thresholds of a candidate cut the leaf into as many buckets, so that one pass
-over the rows, without sorting them, is all a candidate costs.
+Features are codes: ``codes[k, i]`` counts the distinct values (or bins) of feature k below the one of row i,
+and a missing value has the code ``n_codes[k]``. The few thresholds of a candidate cut the leaf into as many
+buckets, so that one pass over the rows, without sorting them, is all a candidate costs.
 """
 
 import numpy as np
@@ -18,8 +18,8 @@ from skglex.kernels.planted_loss import (
 )
 from skglex.kernels.random_numbers import draw_distinct
 
-# How a candidate's thresholds are chosen. The last two repeat the R package's deterministic mode, for tests: evenly
-# spread in regression, the first few values (and never the largest) in classification.
+# How a candidate's thresholds are chosen. The last two repeat the R package's deterministic mode, for tests:
+# evenly spread in regression, the first few values (and never the largest) in classification.
 RANDOM, EVEN, FIRST = 0, 1, 2
 
 # Below this share of the codes, comparing with each threshold is cheaper than a table over all codes.
@@ -70,7 +70,7 @@ def _choose(state, n_distinct, n_try, rule, out):
 
 @njit(cache=True, nogil=True)
 def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out):
-    """Choose thresholds among the leaf's distinct codes, found by marking them in a bit set; return how many."""
+    """Choose thresholds among the leaf's distinct codes, marked in a bit set; return how many."""
     n_words = (missing_code >> 6) + 1
     for w in range(n_words):
         bits[w] = 0
@@ -103,7 +103,7 @@ def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out)
 
 @njit(cache=True, nogil=True)
 def _sum_groups(rows, groups, by_row, stats, n_groups, sums, counts):
-    """Sum statistics and count rows per group; ``groups`` is indexed by row if ``by_row``, else in line with ``rows``."""
+    """Sum statistics and count rows per group; ``groups`` is indexed by row, or is in line with ``rows``."""
     n_stats = stats.shape[1]
     for b in range(n_groups):
         counts[b] = 0
@@ -122,8 +122,10 @@ def _sum_groups(rows, groups, by_row, stats, n_groups, sums, counts):
 
 
 @njit(cache=True, nogil=True)
-def _sum_codes(state, rows, codes, missing_code, stats, n_try, rule, code_sums, code_counts, out, sums, counts):
-    """Sum the statistics per code, choose thresholds, and fold the codes into buckets; return how many thresholds.
+def _sum_codes(
+    state, rows, codes, missing_code, stats, n_try, rule, code_sums, code_counts, out, sums, counts
+):
+    """Sum statistics per code, choose thresholds, fold the codes into buckets; return how many thresholds.
 
     The way for few codes: a single pass over the rows.
     """
@@ -188,7 +190,7 @@ def _sum_sides(rows, local, stats, t, missing_bucket, missing_left, sides):
 
 @njit(cache=True, nogil=True)
 def _gather_by_bucket(loss, rows, local, counts, target, score, stats, starts, parts, part_weights):
-    """Line the rows up by bucket, so that each side of a threshold is a span of them; return their present loss."""
+    """Line the rows up by bucket: each side of a threshold is a span of them. Return their present loss."""
     starts[0] = 0
     for b in range(counts.shape[0]):
         starts[b + 1] = starts[b] + counts[b]
@@ -229,7 +231,7 @@ def sum_rows(rows, stats, out):
 
 @njit(cache=True, nogil=True)
 def unsplit_loss(loss, rows, delta, target, score, stats, sums, update, growth, parts, part_weights):
-    """The change of the loss if the leaf were updated as a whole: what a split has to beat to carry information."""
+    """The change of the loss if the leaf were updated as a whole: what a split has to beat."""
     n_rows = rows.shape[0]
     sum_rows(rows, stats, sums)
     present = 0.0
@@ -269,7 +271,7 @@ def best_threshold(
     parts,
     part_weights,
 ):
-    """Return (loss, threshold code, whether missing values go left) of the best threshold; the loss is inf if none is.
+    """Return loss, code and whether missing values go left of the best threshold; the loss is inf if none is.
 
     ``codes`` are those of the feature; everything after ``state`` is scratch space.
     """
@@ -278,7 +280,18 @@ def best_threshold(
     additive = is_additive(loss)
     if additive and rule == RANDOM and missing_code < FEW_CODES and missing_code * 4 < n_rows:
         size = _sum_codes(
-            state, rows, codes, missing_code, stats, split_try, rule, code_sums, code_counts, thresholds, sums, counts
+            state,
+            rows,
+            codes,
+            missing_code,
+            stats,
+            split_try,
+            rule,
+            code_sums,
+            code_counts,
+            thresholds,
+            sums,
+            counts,
         )
     else:
         for j in range(n_rows):

@@ -1,6 +1,7 @@
 """Random numbers whose whole state is one array, so that a result never depends on the thread that drew it.
 
-The generator is SplitMix64 [1]_: a counter and a mixing function. ``state`` is a ``uint64`` array of one element.
+The generator is SplitMix64 [1]_: a counter and a mixing function. ``state`` is a ``uint64`` array of one
+element.
 
 .. [1] G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 """
@@ -37,20 +38,20 @@ def draw_distinct(state, n, size, out):
     for j in range(size):
         top = n - size + j
         value = next_below(state, top + 1)
-        for i in range(j):
-            if out[i] == value:
-                value = top
-                break
         i = j
         while i > 0 and out[i - 1] > value:
-            out[i] = out[i - 1]
             i -= 1
+        if i > 0 and out[i - 1] == value:
+            out[j] = top  # drawn before: take the largest instead, which no earlier draw can be
+            continue
+        for m in range(j, i, -1):
+            out[m] = out[m - 1]
         out[i] = value
 
 
 @njit(cache=True, nogil=True)
 def _smallest(values, n, rank):
-    """Return the value at position ``rank`` of the sorted ``values[:n]``, which are reordered (quickselect)."""
+    """Return the value at position ``rank`` of the sorted ``values[:n]``, which are reordered."""
     low, high = 0, n - 1
     while low < high:
         pivot = values[(low + high) >> 1]
@@ -75,10 +76,10 @@ def _smallest(values, n, rank):
 
 @njit(cache=True, nogil=True)
 def draw_weighted(state, ages, decay, n, size, keys, order, out):
-    """Fill ``out[:size]`` with distinct numbers below ``n`` drawn with weight ``exp(-decay * age)``, in increasing order.
+    """Fill ``out[:size]`` with increasing numbers below ``n``, drawn with weight ``exp(-decay * age)``.
 
-    Drawing one by one without replacement is the same as keeping the ``size`` smallest of exponential variables divided
-    by the weights (Efraimidis and Spirakis 2006). ``keys`` and ``order`` are scratch space.
+    Drawing one by one without replacement is the same as keeping the ``size`` smallest of exponential
+    variables divided by the weights (Efraimidis and Spirakis 2006). ``keys`` and ``order`` are scratch space.
     """
     for i in range(n):
         keys[i] = -np.log(1.0 - next_double(state)) * np.exp(min(decay * ages[i], 700.0))
