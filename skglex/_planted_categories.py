@@ -38,15 +38,13 @@ def order_by_target(
     With several outputs the means are projected on their first principal component [1]_.
 
     .. [1] D. Coppersmith, S. J. Hong, J. R. M. Hosking, "Partitioning nominal attributes in decision trees",
-    Data Mining
-       and Knowledge Discovery 3, 1999.
+       Data Mining and Knowledge Discovery 3, 1999.
     """
     known = ~np.isnan(codes) & (weight > 0)
     present, inverse = np.unique(codes[known].astype(np.intp), return_inverse=True)
     total = np.bincount(inverse, weight[known], minlength=len(present))
-    means = np.column_stack(
-        [np.bincount(inverse, weight[known] * t, minlength=len(present)) for t in target[known].T]
-    )
+    sums = [np.bincount(inverse, weight[known] * t, minlength=len(present)) for t in target[known].T]
+    means: NDArray[np.float64] = np.column_stack(sums) / total[:, None]
     if means.shape[1] > 1 and len(present) > 1:
         centred = means - np.average(means, axis=0, weights=total)
         _, _, directions = np.linalg.svd(centred * np.sqrt(total)[:, None], full_matrices=False)

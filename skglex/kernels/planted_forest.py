@@ -106,7 +106,7 @@ def grow_family(
     epsilon,
     rule,
 ):
-    """Grow one family on coded features; see ``docs/planted_forest.md`` for the steps.
+    """Grow one family on coded features; see ``docs/planted_forest.rst`` for the steps.
 
     Returns
     -------
