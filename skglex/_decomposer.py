@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from math import prod
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -231,12 +232,11 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
             allowed[self._resolve_players(self.features, Xt, "features")] = True
         players = assign_players(ensemble, self._groups.of_feature[ensemble.grid.features])
         max_order = self.max_interaction or n_players
-        self._decomposition = Decomposition(
-            ensemble, players, n_players, self._make_weighting(), max_order
-        )
+        self._decomposition = Decomposition(ensemble, players, n_players, self._make_weighting(), max_order)
         intercept = self._decomposition.intercept(self.n_jobs)
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
-        self._index, self._tables = None, None
+        self._index: Any = None
+        self._tables: Any = None
         self.__dict__.pop("_importances", None)
         try:
             index = index_components(
@@ -347,7 +347,9 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
             total = np.zeros(width)
             for bins, weight in self._background_chunks(width):
                 part = np.empty((width, bins.shape[1]))
-                self._decomposition.components(self._index, self._tables, bins, chosen, part, n_jobs=self.n_jobs)
+                self._decomposition.components(
+                    self._index, self._tables, bins, chosen, part, n_jobs=self.n_jobs
+                )
                 total += np.abs(part, out=part) @ weight
             kept["components"] = self._squeeze(total.reshape(self._n_outputs, -1).T)
         return kept["components"]
@@ -539,9 +541,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         chunks = bin_chunks(Xt, grid)
         if len(chunks) > 1 or np.dtype(self.dtype) != np.float64:
             size = max(_BUFFER // max(width, 1), 1024)
-            chunks = [
-                (a, min(a + size, stop)) for start, stop in chunks for a in range(start, stop, size)
-            ]
+            chunks = [(a, min(a + size, stop)) for start, stop in chunks for a in range(start, stop, size)]
         for start, stop in chunks:
             yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop)
 
@@ -557,7 +557,9 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         kept: dict[str, NDArray[np.float64]] = self.__dict__.setdefault("_importances", {})
         return kept
 
-    def _write_components(self, bins: NDArray[Any], chosen: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+    def _write_components(
+        self, bins: NDArray[Any], chosen: NDArray[np.int64], out: NDArray[np.float64]
+    ) -> None:
         """Fill ``out`` (class blocks of components and, where there is one, the remainder)."""
         self._decomposition.components(
             self._index, self._tables, bins, chosen, out, n_jobs=self.n_jobs, verbose=self.verbose
@@ -592,7 +594,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         """Axes and values of one component's table."""
         tables, grid = self._tables, self._model.ensemble.grid
         if not tables.tabulated[position]:
-            size = np.prod([float(tables.axis_size[a]) for a in tables.axes(position)]) * self._n_outputs
+            size = prod(float(tables.axis_size[a]) for a in tables.axes(position)) * self._n_outputs
             if size > _LARGEST_TABLE:
                 raise ValueError(
                     f"the table of {self._component_names[position]!r} would have {size:,.0f} cells "

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from skglex._input import is_frame
 
 
-def resolve_features(features: Any, names: list[str], *, X: Any = None, parameter: str = "features") -> list[int]:
+def resolve_features(
+    features: Any, names: list[str], *, X: Any = None, parameter: str = "features"
+) -> list[int]:
     """Positions of the features that a user named.
 
     Parameters
@@ -38,7 +40,9 @@ def resolve_features(features: Any, names: list[str], *, X: Any = None, paramete
     items = list(features)
     if items and all(isinstance(item, (bool, np.bool_)) for item in items):
         if len(items) != len(names):
-            raise ValueError(f"{parameter} is a mask of length {len(items)}, but there are {len(names)} features")
+            raise ValueError(
+                f"{parameter} is a mask of length {len(items)}, but there are {len(names)} features"
+            )
         items = np.flatnonzero(items).tolist()
     return [_position(item, names, parameter) for item in items]
 

@@ -53,7 +53,9 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
             known = spec.categories.get(int(feature))
             out[:] = frame_column(column, names[feature], known, spec.unknown_is_missing)
     elif sp.issparse(X):
-        part = X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
+        part = (
+            X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
+        )
         columns[:] = _dense(part.tocsc(), np.nan if spec.sparse_is_missing else 0.0)
     else:
         columns[:] = X[start:stop].T[grid.features]

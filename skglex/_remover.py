@@ -187,7 +187,9 @@ class FeatureRemover(TreeModelWrapper):
         keep = ~np.isin(ensemble.grid.features, self._removed)
         if len(removed) == self._model.input.n_features:
             warnings.warn(
-                "all features are removed: the predictions are constant, the intercept", UserWarning, stacklevel=2
+                "all features are removed: the predictions are constant, the intercept",
+                UserWarning,
+                stacklevel=2,
             )
         self._debiased = average_out(ensemble, self._make_weighting(), keep, self.n_jobs)
         return self
@@ -334,7 +336,9 @@ class FeatureRemover(TreeModelWrapper):
         groups = self.feature_groups or {}
         items: list[Any] = []
         for item in _as_items(features, self._raw_names(X)):
-            items += _as_items(groups[item], self._raw_names(X)) if _is_name(item) and item in groups else [item]
+            items += (
+                _as_items(groups[item], self._raw_names(X)) if _is_name(item) and item in groups else [item]
+            )
         if not items:
             raise ValueError(f"features is empty: name at least one feature to remove; got {self.features!r}")
         raw_names = self._raw_names(X)

@@ -77,9 +77,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _fit_model(
-        self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]
-    ) -> tuple[Any, Any]:
+    def _fit_model(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> tuple[Any, Any]:
         """Take or fit the estimator, read it and keep the background.
 
         Returns X checked, and X after the preprocessing, as the model takes it.
@@ -88,7 +86,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             X = check_rows(X)
         X = validate_data(self, X, skip_check_array=True)
         weight = None if sample_weight is None else self._check_weight(sample_weight, X)
-        self.classes_ = None
+        self.classes_: Any = None
         if self._takes_as_is(y):
             self.estimator_ = self.estimator
             if y is not None:
@@ -97,7 +95,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             self.estimator_ = self._fit_clone(X, y, sample_weight, weight, fit_params)
 
         model = _thaw(self.estimator_)
-        self._preprocess = None
+        self._preprocess: Any = None
         if isinstance(model, Pipeline):
             if len(model.steps) > 1:
                 self._preprocess = model[:-1]
@@ -167,7 +165,12 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         return fitted and y is None
 
     def _fit_clone(
-        self, X: Any, y: Any, sample_weight: Any, weight: NDArray[np.float64] | None, fit_params: dict[str, Any]
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        weight: NDArray[np.float64] | None,
+        fit_params: dict[str, Any],
     ) -> Any:
         estimator = clone(self.estimator)
         y = self._check_target(X, y, is_classifier(estimator))

@@ -53,9 +53,7 @@ class Decomposition:
         return sum_leaves(averaged, np.zeros((len(none), 1), self.ensemble.grid.dtype))[:, 0]
 
     def tables(self, index: ComponentIndex, n_jobs: int | None, verbose: int) -> ComponentTables:
-        return build_tables(
-            self.ensemble, self.players, index, self.weights, n_jobs=n_jobs, verbose=verbose
-        )
+        return build_tables(self.ensemble, self.players, index, self.weights, n_jobs=n_jobs, verbose=verbose)
 
     def components(
         self,

@@ -129,7 +129,9 @@ def _path_sets(
     leaf = np.repeat(np.arange(n_leaves), np.diff(leaf_ptr))
     order = np.lexsort((players.entry_player, leaf))
     keep = np.ones(len(order), dtype=bool)
-    keep[1:] = (leaf[order][1:] != leaf[order][:-1]) | np.diff(players.entry_player[order].astype(int)).astype(bool)
+    keep[1:] = (leaf[order][1:] != leaf[order][:-1]) | np.diff(
+        players.entry_player[order].astype(int)
+    ).astype(bool)
     member = players.entry_id[order][keep]
     start = np.cumsum(players.n_players) - players.n_players
     for k in np.unique(players.n_players):

@@ -51,7 +51,9 @@ def add_shapley(
     group = np.repeat(np.arange(groups.n_groups), n_columns * width)
     position = np.arange(wide_ptr[-1]) - wide_ptr[group]
     safe = np.maximum(n_columns, 1)[group]
-    target = columns[column_ptr[group] + position % safe] + per_output * (group_output[group] + position // safe)
+    target = columns[column_ptr[group] + position % safe] + per_output * (
+        group_output[group] + position // safe
+    )
     value_ptr = np.concatenate([[0], np.cumsum(n_columns * width * groups.n_patterns)])
 
     cost = np.diff(value_ptr) + np.diff(players.fixed_ptr[groups.group_leaf])

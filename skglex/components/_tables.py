@@ -206,4 +206,6 @@ def _leaves_by_pset(
     """The leaves sorted by path set, and where each path set begins."""
     pset = index.pset_of_leaf[leaves]
     order = np.argsort(pset, kind="stable")
-    return leaves[order], np.searchsorted(pset[order], np.arange(len(index.pset_players) + 1)).astype(np.int64)
+    return leaves[order], np.searchsorted(pset[order], np.arange(len(index.pset_players) + 1)).astype(
+        np.int64
+    )

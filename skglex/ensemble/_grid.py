@@ -55,9 +55,7 @@ class Grid:
     def bin(self, columns: NDArray[np.float64]) -> NDArray[np.unsignedinteger]:
         """Bins of the values ``columns`` of shape (n_slots, n_samples)."""
         out = np.empty(columns.shape, dtype=self.dtype)
-        bin_columns(
-            columns, self.cuts, self.cut_ptr, self.categorical, self.less_equal, self.as_float32, out
-        )
+        bin_columns(columns, self.cuts, self.cut_ptr, self.categorical, self.less_equal, self.as_float32, out)
         return out
 
     def edges(self, slot: int) -> NDArray[np.float64]:

@@ -171,7 +171,8 @@ def collect_conditions(
     starts, chunks, complements = [np.full(len(keys), -1)], [np.zeros(0, np.uint8)], [complement]
     n_conditions, n_pool = len(keys), 0
     for s in np.unique(slot[by_mask]):
-        assert mask is not None and pool is not None
+        assert mask is not None
+        assert pool is not None
         entries = np.flatnonzero(by_mask & (slot == s))
         sets = pool[mask[entries][:, None] + np.arange(n_bins[s])]
         unique, inverse = np.unique(sets, axis=0, return_inverse=True)

@@ -56,7 +56,7 @@ class PatternGroups:
         """Groups (of one leaf) that have too many conditions for a table."""
         return self.n_patterns == 0
 
-    def kernel_args(self) -> tuple[NDArray[Any], ...]:
+    def kernel_args(self) -> tuple[Any, ...]:
         return self.condition, self.bit_of_entry, self.entry_ptr, self.table_ptr
 
 
@@ -151,4 +151,3 @@ def sum_leaves(
             n_jobs=n_jobs,
         )
     return out
-

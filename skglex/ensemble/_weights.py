@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,9 @@ class Background:
 class Weighting(Protocol):
     """What a weighting has to know: E_l(U) for the sets U that are asked for."""
 
-    def joint(self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], n_jobs: int | None) -> NDArray[np.float64]:
+    def joint(
+        self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], n_jobs: int | None
+    ) -> NDArray[np.float64]:
         """E_l of the leaf conditions marked in ``averaged``: shape (n_leaves,)."""
 
     def fixed(
@@ -56,7 +58,9 @@ class Weighting(Protocol):
 class PathDependent:
     """Products of the model's own cover ratios."""
 
-    def joint(self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], n_jobs: int | None) -> NDArray[np.float64]:
+    def joint(
+        self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], n_jobs: int | None
+    ) -> NDArray[np.float64]:
         ratio = np.append(np.where(averaged, _ratio(ensemble), 1.0), 1.0)
         product = np.multiply.reduceat(ratio, ensemble.leaf_ptr[:-1])
         product[np.diff(ensemble.leaf_ptr) == 0] = 1.0
@@ -96,7 +100,9 @@ class Empirical:
 
     background: Background
 
-    def joint(self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], n_jobs: int | None) -> NDArray[np.float64]:
+    def joint(
+        self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], n_jobs: int | None
+    ) -> NDArray[np.float64]:
         counts = np.add.reduceat(np.append(averaged, False).astype(np.int64), ensemble.leaf_ptr[:-1])
         counts[np.diff(ensemble.leaf_ptr) == 0] = 0
         leaf_ptr = np.concatenate([[0], np.cumsum(counts)])
@@ -118,7 +124,8 @@ class Empirical:
     ) -> NDArray[np.float64]:
         back = self.background
         hist = np.zeros(groups.table_ptr[last] - groups.table_ptr[first])
-        pattern_histogram(back.bins, back.weight, ensemble.conditions, *groups.kernel_args(), first, last, hist)
+        args: tuple[Any, ...] = (*groups.kernel_args(), first, last, hist)
+        pattern_histogram(back.bins, back.weight, ensemble.conditions, *args)
         l0, l1 = groups.group_leaf[first], groups.group_leaf[last]
         out = np.empty(players.fixed_ptr[l1] - players.fixed_ptr[l0])
         fixed_from_histogram(

@@ -93,7 +93,9 @@ def mark_axes(
                     leaf = pset_leaf[q]
                     for e in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
                         condition = leaf_condition[e]
-                        if feature[condition] == s and (source_mask[k] >> np.uint64(player[e])) & np.uint64(1):
+                        if feature[condition] == s and (source_mask[k] >> np.uint64(player[e])) & np.uint64(
+                            1
+                        ):
                             for v in range(event_ptr[condition], event_ptr[condition + 1]):
                                 starts[event_bin[v]] = 1
             cell = 0
@@ -202,7 +204,23 @@ def add_corners(
 
 
 @njit(cache=True, nogil=True)
-def look_up(bins, axis_ptr, axis_slot, map_ptr, maps, stride, table_ptr, n_cells, tables, n_outputs, chosen, column, r0, r1, out):
+def look_up(
+    bins,
+    axis_ptr,
+    axis_slot,
+    map_ptr,
+    maps,
+    stride,
+    table_ptr,
+    n_cells,
+    tables,
+    n_outputs,
+    chosen,
+    column,
+    r0,
+    r1,
+    out,
+):
     """Write each chosen component's value at every row; output o of it goes to row ``column + o * step``."""
     cell = np.empty(BLOCK, np.int64)
     step = out.shape[0] // n_outputs
@@ -294,7 +312,15 @@ def stream_components(
             if item_ptr[pset] == item_ptr[pset + 1]:
                 continue
             violations(
-                bins, start, stop, conditions, leaf_condition, player, leaf_ptr[leaf], leaf_ptr[leaf + 1], pattern
+                bins,
+                start,
+                stop,
+                conditions,
+                leaf_condition,
+                player,
+                leaf_ptr[leaf],
+                leaf_ptr[leaf + 1],
+                pattern,
             )
             n_found = distinct_patterns(pattern, n, table, slot, found)
             f = fixed[fixed_start[leaf] :]
@@ -306,7 +332,9 @@ def stream_components(
                     total = 0.0
                     v = met
                     while True:
-                        weight = f[np.int64(v)] if dense else f[subset_rank(v, choose, offset[n_players[leaf]])]
+                        weight = (
+                            f[np.int64(v)] if dense else f[subset_rank(v, choose, offset[n_players[leaf]])]
+                        )
                         rest = mask ^ v
                         while rest:
                             weight = -weight

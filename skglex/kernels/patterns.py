@@ -38,7 +38,9 @@ def violations(bins, start, stop, conditions, ids, bits, first, last, pattern):
 
 
 @njit(cache=True, nogil=True)
-def group_leaves(leaf_ptr, leaf_condition, complement, leaf_kind, max_bits, group_of, bit, flip, bits_of_group):
+def group_leaves(
+    leaf_ptr, leaf_condition, complement, leaf_kind, max_bits, group_of, bit, flip, bits_of_group
+):
     """Join neighbouring leaves greedily while their distinct conditions fit ``max_bits``.
 
     ``leaf_kind`` (the tree's output) never mixes within a group. Writes each leaf's group, each leaf
@@ -92,7 +94,21 @@ def pattern_histogram(bins, weight, conditions, ids, bits, entry_ptr, table_ptr,
 
 @njit(cache=True, nogil=True)
 def accumulate(
-    bins, conditions, ids, bits, entry_ptr, table_ptr, column_ptr, column, value_ptr, tables, g0, g1, r0, r1, out
+    bins,
+    conditions,
+    ids,
+    bits,
+    entry_ptr,
+    table_ptr,
+    column_ptr,
+    column,
+    value_ptr,
+    tables,
+    g0,
+    g1,
+    r0,
+    r1,
+    out,
 ):
     """Add each group's table columns, looked up by pattern, to ``out`` (columns x rows).
 

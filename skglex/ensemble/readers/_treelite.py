@@ -130,7 +130,11 @@ def _concatenate(trees: list[Any], name: str) -> NDArray[Any]:
 
 
 def _build_grid(
-    trees: list[Any], nodes: dict[str, NDArray[Any]], inner: NDArray[np.bool_], as_float32: bool, less_equal: bool
+    trees: list[Any],
+    nodes: dict[str, NDArray[Any]],
+    inner: NDArray[np.bool_],
+    as_float32: bool,
+    less_equal: bool,
 ) -> tuple[Grid, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
     """Collect all thresholds and categories; say for every node its slot and its cut or category mask."""
     feature = nodes["split_index"].astype(np.int64)
@@ -168,7 +172,9 @@ def _build_grid(
     cut = np.zeros(len(feature), np.int64)
     at = np.flatnonzero(numeric)[order]
     for s in range(len(features)):
-        cut[at[bounds[s] : bounds[s + 1]]] = np.searchsorted(cuts[s], sorted_threshold[bounds[s] : bounds[s + 1]])
+        cut[at[bounds[s] : bounds[s + 1]]] = np.searchsorted(
+            cuts[s], sorted_threshold[bounds[s] : bounds[s + 1]]
+        )
     node_mask = np.full(len(feature), -1, np.int64)
     masks, n = [np.zeros(0, np.uint8)], 0
     for node, codes in lists.items():
@@ -187,7 +193,9 @@ def _category_lists(trees: list[Any]) -> dict[int, NDArray[np.uint32]]:
         node_type = tree.get_field("node_type")
         if tree.get_field("has_categorical_split")[0]:
             values = tree.get_field("category_list").copy()
-            begin, end = (tree.get_field(f"category_list_{side}").astype(np.int64) for side in ("begin", "end"))
+            begin, end = (
+                tree.get_field(f"category_list_{side}").astype(np.int64) for side in ("begin", "end")
+            )
             for node in np.flatnonzero(node_type == _CATEGORICAL_NODE):
                 lists[shift + int(node)] = values[begin[node] : end[node]]
         shift += len(node_type)

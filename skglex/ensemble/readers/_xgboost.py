@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from skglex.ensemble.readers._treelite import from_treelite
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
 
 
-def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
-    """Read a booster (all of its trees) or a fitted wrapper (trees up to ``best_iteration``)."""
+def read(model: Any) -> ReadModel:
+    """Read a booster (all of its trees) or a fitted `XGBModel` (trees up to ``best_iteration``)."""
     wrapped = isinstance(model, xgb.XGBModel)
     booster = model.get_booster() if wrapped else model
     learner = json.loads(booster.save_config())["learner"]
@@ -29,7 +30,7 @@ def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
         )
     counted = booster[: model.best_iteration + 1] if wrapped and _stopped_early(model) else booster
     tree_model, categories = _to_treelite(counted)
-    link = tree_model.get_header_accessor().get_field("postprocessor")
+    link = str(tree_model.get_header_accessor().get_field("postprocessor"))
     if learner["objective"]["name"] == "multi:softmax" and not wrapped:
         link = "max_index"  # such a booster predicts the class; a wrapper asks it for probabilities
 
@@ -37,7 +38,7 @@ def read(model: xgb.Booster | xgb.XGBModel) -> ReadModel:
         ensemble=from_treelite(tree_model, as_float32=True),
         input=InputSpec(
             n_features=booster.num_features(),
-            feature_names=booster.feature_names,
+            feature_names=None if booster.feature_names is None else list(booster.feature_names),
             categories=categories,
             missing=np.nan if not wrapped or model.missing is None else float(model.missing),
             sparse_is_missing=True,
@@ -98,4 +99,4 @@ def _decode(encoding: dict[str, Any]) -> NDArray[Any]:
         return np.array(values)
     raw = bytes(value % 256 for value in values)
     offsets = encoding["offsets"]
-    return np.array([raw[a:b].decode() for a, b in zip(offsets[:-1], offsets[1:])], dtype=object)
+    return np.array([raw[a:b].decode() for a, b in pairwise(offsets)], dtype=object)
