@@ -3,8 +3,8 @@ Random planted forest
 =====================
 
 A random planted forest [1]_ is a sum of leaves that depend on at most ``max_interaction`` features each. Its
-decomposition into main effects and interactions therefore stops there: the picture of the components is the whole
-model. Here the truth has two main effects and one interaction,
+decomposition into main effects and interactions therefore stops there: the picture of the components is the
+whole model. Here the truth has two main effects and one interaction,
 
 .. math:: y = x_0 + x_1 + 2 x_0 x_1 + \\varepsilon,
 
@@ -29,8 +29,8 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 # %%
 # The order of the model
 # ----------------------
-# Test errors by ``max_interaction`` show what order the truth has: one feature is too few, more than two gain nothing.
-# The noise alone has the error 1.
+# Test errors by ``max_interaction`` show what order the truth has: one feature is too few, more than two gain
+# nothing. The noise alone has the error 1.
 for order in (1, 2, 3):
     forest = RandomPlantedForestRegressor(max_interaction=order, random_state=0).fit(X_train, y_train)
     print(f"max_interaction={order}: {mean_squared_error(y_test, forest.predict(X_test)):.2f}")
@@ -40,7 +40,8 @@ print(f"gradient boosting: {mean_squared_error(y_test, boosting.predict(X_test))
 # %%
 # Tuning
 # ------
-# The forests are ordinary estimators, so scikit-learn's searches tune them. These four parameters matter most.
+# The forests are ordinary estimators, so scikit-learn's searches tune them. These four parameters matter
+# most.
 search = RandomizedSearchCV(
     RandomPlantedForestRegressor(n_estimators=30, random_state=0),
     {
@@ -86,5 +87,5 @@ figure.colorbar(mesh, ax=axes[2])
 plt.show()
 
 # %%
-# .. [1] Hiabu, M., Mammen, E. and Meyer, J. T. (2020). Random planted forest: a directly interpretable tree ensemble.
-#    https://arxiv.org/abs/2012.14563
+# .. [1] Hiabu, M., Mammen, E. and Meyer, J. T. (2020). Random planted forest: a directly interpretable tree
+#    ensemble. https://arxiv.org/abs/2012.14563

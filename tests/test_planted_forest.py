@@ -226,10 +226,10 @@ def expected_failures(estimator):
 
 @parametrize_with_checks(
     [
-        RandomPlantedForestRegressor(n_estimators=5),
-        RandomPlantedForestRegressor(n_estimators=5, bootstrap=False),
-        RandomPlantedForestClassifier(n_estimators=5),
-        *(RandomPlantedForestClassifier(n_estimators=5, bootstrap=False, loss=loss) for loss in LOSSES),
+        RandomPlantedForestRegressor(5, n_splits=20),
+        RandomPlantedForestRegressor(5, n_splits=20, bootstrap=False),
+        RandomPlantedForestClassifier(5, n_splits=20),
+        *(RandomPlantedForestClassifier(5, n_splits=20, bootstrap=False, loss=loss) for loss in LOSSES),
     ],
     expected_failed_checks=expected_failures,
 )
