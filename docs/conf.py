@@ -9,21 +9,18 @@ release = version = skglex.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 default_role = "code"
 html_theme = "pydata_sphinx_theme"
 
 autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings have them
 numpydoc_show_class_members = False
-intersphinx_mapping = {
-    "numpy": ("https://numpy.org/doc/stable", None),
-    "sklearn": ("https://scikit-learn.org/stable", None),
-}
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

@@ -37,11 +37,11 @@ _LARGEST_TABLE = 1 << 27
 class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     """Exact functional decomposition of a tree ensemble into main effects and interactions.
 
-    The margin (raw score) of the model at x is split into components,
+    The margin (raw score) of the model at x is split into components, ::
 
         margin(x) = m_0 + sum over feature sets S of m_S(x_S),
 
-    identified by averaging: for every leaf l with value v_l and path features P_l,
+    identified by averaging: for every leaf l with value v_l and path features P_l, ::
 
         m_S(x) = sum_l v_l * sum over V in S of (-1)^(|S| - |V|) * 1[x_V] * E_l(P_l minus V)   (P_l holds S)
 
@@ -108,7 +108,9 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     background_ : Bunch
         ``rows`` (positions in the X given to `fit`) and ``weights``.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Number of columns of the X given to `fit`.
+    feature_names_in_ : ndarray of shape (``n_features_in_``,)
+        Their names, where X is a data frame.
 
     See Also
     --------
@@ -134,7 +136,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     >>> from skglex import GlexDecomposer
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> y = X[:, 0] + 2 * X[:, 0] * X[:, 1]
-    >>> model = XGBRegressor(n_estimators=20, max_depth=2).fit(X, y)
+    >>> model = XGBRegressor(n_estimators=100, max_depth=2).fit(X, y)
     >>> decomposer = GlexDecomposer(model).fit(X)
     >>> decomposer.get_feature_names_out()
     array(['x0', 'x1', 'x2', 'x0:x1', 'x0:x2', 'x1:x2'], dtype=object)
@@ -149,7 +151,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TreeModelWrapper._parameter_constraints,
         "max_interaction": [Interval(Integral, 1, None, closed="left"), None],
-        "features": ["array-like", callable, None],
+        "features": ["array-like", str, Integral, callable, None],
         "remainder": ["boolean"],
         "max_components": [Interval(Integral, 1, None, closed="left")],
         "separator": [str],
@@ -237,7 +239,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
         self._index: Any = None
         self._tables: Any = None
-        self.__dict__.pop("_importances", None)
+        self._lazy: dict[str, Any] = {}  # what is computed on first access
         try:
             index = index_components(
                 players,
@@ -266,7 +268,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_), of type ``dtype``, or a data frame (see ``set_output``)
+        ndarray of shape (n_samples, ``n_components_``), of type ``dtype``, or a data frame (see ``set_output``)
             On the margin scale; columns as in `get_feature_names_out`. Several outputs: class after class.
 
         Raises
@@ -297,7 +299,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
 
         Returns
         -------
-        ndarray of shape (n_components_,), object
+        ndarray of shape (``n_components_``,), object
         """
         check_is_fitted(self)
         self._require_components()
@@ -316,7 +318,10 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     @property
     def components_(self) -> Components:
         self._require_components()
-        return Components(self)
+        if "components" not in self._lazy:
+            self._lazy["components"] = Components(self)
+        components: Components = self._lazy["components"]
+        return components
 
     def __getitem__(self, key: Any) -> Component:
         """The component with the given name, or of the given features."""
@@ -340,8 +345,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     @property
     def component_importances_(self) -> NDArray[np.float64]:
         self._require_components()
-        kept = self._kept_importances()
-        if "components" not in kept:
+        if "component_importances" not in self._lazy:
             chosen = np.arange(len(self._component_names))
             width = len(chosen) * self._n_outputs
             total = np.zeros(width)
@@ -351,21 +355,22 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
                     self._index, self._tables, bins, chosen, part, n_jobs=self.n_jobs
                 )
                 total += np.abs(part, out=part) @ weight
-            kept["components"] = self._squeeze(total.reshape(self._n_outputs, -1).T)
-        return kept["components"]
+            self._lazy["component_importances"] = self._squeeze(total.reshape(self._n_outputs, -1).T)
+        importances: NDArray[np.float64] = self._lazy["component_importances"]
+        return importances
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         check_is_fitted(self)
-        kept = self._kept_importances()
-        if "features" not in kept:
+        if "feature_importances" not in self._lazy:
             n_players = len(self._groups.names)
             total = np.zeros((self._n_outputs, n_players))
             for bins, weight in self._background_chunks(n_players * self._n_outputs):
                 values = self._decomposition.shapley(bins, n_jobs=self.n_jobs, verbose=self.verbose)
                 total += np.abs(values, out=values) @ weight
-            kept["features"] = self._squeeze(total.T)
-        return kept["features"]
+            self._lazy["feature_importances"] = self._squeeze(total.T)
+        importances: NDArray[np.float64] = self._lazy["feature_importances"]
+        return importances
 
     def shap_values(self, X: Any) -> NDArray[np.float64]:
         """SHAP values: ``phi_k = sum over S with k of m_S / |S|``, all orders included.
@@ -518,8 +523,8 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
             raise ValueError(
                 f"the model has {self._too_many} components, more than max_components={self.max_components:,}. Set "
                 "max_interaction (2 gives main effects and pairs), restrict features, join columns with "
-                "feature_groups, or raise max_components. SHAP values, interactions and partial dependence work as "
-                "it is"
+                "feature_groups, or raise max_components. SHAP values, interactions and partial dependence work all "
+                "the same"
             )
 
     def _check_memory(self, shape: tuple[int, ...], what: str) -> None:
@@ -552,10 +557,6 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         for start in range(0, len(background.weight), size):
             bins = np.ascontiguousarray(background.bins[:, start : start + size])
             yield bins, background.weight[start : start + size] / background.total
-
-    def _kept_importances(self) -> dict[str, NDArray[np.float64]]:
-        kept: dict[str, NDArray[np.float64]] = self.__dict__.setdefault("_importances", {})
-        return kept
 
     def _write_components(
         self, bins: NDArray[Any], chosen: NDArray[np.int64], out: NDArray[np.float64]

@@ -175,27 +175,23 @@ def fill_columns(X: Any, positions: list[int], row: Any, names: Any) -> Any:
         X = X.copy()
         X[:, positions] = row[:, positions]
         return X
-    if X.shape[1] == row.shape[1]:
-        missing: list[int] = []
-    elif names is None:  # fitted without names: nothing tells which columns are absent
+    complete = X.shape[1] == row.shape[1]
+    if not complete and names is None:  # fitted without names: nothing tells which columns are absent
         return X
-    else:
-        given = {str(name) for name in X.columns}
-        missing = [i for i in positions if str(names[i]) not in given]
+    given = [str(name) for name in X.columns]
     if hasattr(X, "iloc"):
         out = X.copy(deep=False)
         for i in positions:
             column = row.iloc[np.zeros(len(X), np.int64), i].set_axis(X.index)
-            if i in missing:
-                out.insert(min(i, out.shape[1]), names[i], column)
+            if complete or str(names[i]) in given:
+                out.isetitem(i if complete else [str(c) for c in out.columns].index(str(names[i])), column)
             else:
-                out.isetitem(i if not missing else list(out.columns).index(names[i]), column)
+                out.insert(min(i, out.shape[1]), names[i], column)
         return out
     columns = {str(name): X[name] for name in X.columns}
-    order = list(columns)
     for i in positions:
-        name = order[i] if not missing else str(names[i])
+        name = given[i] if complete else str(names[i])
         columns[name] = row[:, i].new_from_index(0, X.shape[0]).alias(name)
-        if i in missing:
-            order.insert(min(i, len(order)), name)
-    return type(X)([columns[name] for name in order])
+        if name not in given:
+            given.insert(min(i, len(given)), name)
+    return type(X)([columns[name] for name in given])

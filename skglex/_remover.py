@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -89,7 +90,9 @@ class FeatureRemover(TreeModelWrapper):
     background_ : Bunch
         ``rows`` (positions in the X given to `fit`) and ``weights``.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Number of columns of the X given to `fit`.
+    feature_names_in_ : ndarray of shape (``n_features_in_``,)
+        Their names, where X is a data frame.
 
     See Also
     --------
@@ -189,7 +192,7 @@ class FeatureRemover(TreeModelWrapper):
             warnings.warn(
                 "all features are removed: the predictions are constant, the intercept",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self._debiased = average_out(ensemble, self._make_weighting(), keep, self.n_jobs)
         return self
@@ -331,8 +334,6 @@ class FeatureRemover(TreeModelWrapper):
             if not is_frame(X):
                 raise ValueError(f"features is a callable, which needs a data frame; got {type(X).__name__}")
             features = features(X)
-        if isinstance(features, (str, int, np.integer)):
-            features = [features]
         groups = self.feature_groups or {}
         items: list[Any] = []
         for item in _as_items(features, self._raw_names(X)):
@@ -393,6 +394,8 @@ def _as_items(features: Any, names: list[str]) -> list[Any]:
         return list(range(*features.indices(len(names))))
     if isinstance(features, (str, int, np.integer)):
         return [features]
+    if not isinstance(features, Iterable):
+        raise ValueError(f"features must be names, positions, a mask or a callable; got {features!r}")
     items = list(features)
     if items and all(isinstance(item, (bool, np.bool_)) for item in items):
         return list(resolve_features(items, names))

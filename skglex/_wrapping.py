@@ -123,7 +123,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                     "have. Use weighting='empirical'"
                 )
             for warning in caught:
-                warnings.warn(str(warning.message), warning.category, stacklevel=3)
+                warnings.warn(str(warning.message), warning.category, stacklevel=4)
         self._keep_background(Xt, weight)
         return X, Xt
 
@@ -160,7 +160,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                 f"the {type(estimator).__name__} is fitted already and will be cloned and fitted again, since y was "
                 "passed. To keep it as it is, pass sklearn.frozen.FrozenEstimator(estimator) or prefit=True",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return fitted and y is None
 
@@ -178,7 +178,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             warnings.warn(
                 "the model is fitted with base_margin, which is not part of it: it is decomposed without",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         if get_config()["enable_metadata_routing"]:
             given = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -190,7 +190,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     def _check_target(self, X: Any, y: Any, classifies: bool) -> NDArray[Any]:
         """Check y; labels become 0..K-1, kept in ``classes_``."""
-        if classifies and type_of_target(y, input_name="y") not in ("multilabel-indicator",):
+        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+        if classifies and type_of_target(y, input_name="y") != "multilabel-indicator":
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)
             check_consistent_length(X, y)
@@ -198,7 +199,6 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             self.classes_ = encoder.classes_
             encoded: NDArray[Any] = encoder.transform(y)
             return encoded
-        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         y = column_or_1d(y, warn=True) if y.ndim == 1 or y.shape[1] == 1 else y
         if y.dtype.kind == "O":
             y = y.astype(np.float64)
@@ -275,7 +275,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         ours = sum_leaves(read.ensemble, np.ascontiguousarray(self._background.bins[:, positions])).T
         if own.shape != ours.shape:
             raise RuntimeError(_misread(f"{ours.shape[1]} outputs were read, its margin has {own.shape[1]}"))
-        error = np.abs(own - ours)
+        with np.errstate(invalid="ignore"):  # a target of one class gives infinite margins
+            error = np.where(own == ours, 0.0, np.abs(own - ours))
         row, output = np.unravel_index(np.argmax(error - _rounding(read)), error.shape)
         if not (error <= _rounding(read)).all():
             raise RuntimeError(

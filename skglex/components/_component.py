@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -83,7 +84,7 @@ class Component:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        return self._decomposer._component_table(self._position)[0]
+        return self._table[0]
 
     @property
     def edges(self) -> tuple[NDArray[Any], ...]:
@@ -91,7 +92,11 @@ class Component:
 
     @property
     def values(self) -> NDArray[np.float64]:
-        return self._decomposer._component_table(self._position)[1]
+        return self._table[1]
+
+    @cached_property
+    def _table(self) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        return self._decomposer._component_table(self._position)
 
     def evaluate(self, X: Any) -> NDArray[np.float64]:
         """The component's value at given rows.
@@ -113,43 +118,60 @@ class Component:
 
 
 class Components(Sequence[Component]):
-    """All components, by position, by name or by the features' names in any order."""
+    """All components, by position, by name or by the features (names or positions) in any order."""
 
     def __init__(self, decomposer: GlexDecomposer) -> None:
-        self._decomposer = decomposer
-        self._by_name = {name: i for i, name in enumerate(decomposer._component_names)}
-        self._by_features = {
-            frozenset(decomposer._component_features(i)): i for i in range(len(self._by_name))
-        }
+        self._names = list(decomposer._groups.names)
+        self._members = set(decomposer._model_names) - set(self._names)
+        self._all = [Component(decomposer, i) for i in range(len(decomposer._component_names))]
+        self._by_name = {c.name: c for c in self._all}
+        self._by_features = {frozenset(c.features): c for c in self._all}
 
     def __len__(self) -> int:
-        return len(self._by_name)
+        return len(self._all)
 
     @overload
-    def __getitem__(self, key: int | str | tuple[str, ...]) -> Component: ...
+    def __getitem__(self, key: int | str | tuple[str | int, ...]) -> Component: ...
 
     @overload
     def __getitem__(self, key: slice) -> list[Component]: ...
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            return [Component(self._decomposer, i) for i in range(*key.indices(len(self)))]
-        if isinstance(key, (int, np.integer)):
-            if not -len(self) <= key < len(self):
-                raise IndexError(f"component {key} of {len(self)}")
-            return Component(self._decomposer, int(key) % len(self))
-        position = self._by_name.get(key) if isinstance(key, str) else None
-        if position is None:
-            position = self._by_features.get(frozenset([key] if isinstance(key, str) else key))
-        if position is None:
+        if isinstance(key, (int, np.integer, slice)):
+            return self._all[key]
+        component = self._find(key)
+        if component is None:
+            grouped = [name for name in _as_tuple(key) if name in self._members]
             raise KeyError(
-                f"no component {key!r}: the model does not split on these features together, or max_interaction "
-                "or features leave it out. The names are in get_feature_names_out()"
+                f"no component {key!r}: "
+                + (
+                    f"{grouped[0]!r} belongs to a feature group: name the group"
+                    if grouped
+                    else "the model does not split on these features together, or max_interaction or features "
+                    "leave it out. The names are in get_feature_names_out()"
+                )
             )
-        return Component(self._decomposer, position)
+        return component
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._all if isinstance(key, Component) else self._find(key) is not None
 
     def __iter__(self) -> Iterator[Component]:
-        return (Component(self._decomposer, i) for i in range(len(self)))
+        return iter(self._all)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} components: {', '.join(list(self._by_name)[:6])}{', ...' if len(self) > 6 else ''}>"
+        shown = ", ".join(list(self._by_name)[:6]) + (", ..." if len(self) > 6 else "")
+        return f"<{len(self)} components: {shown}>"
+
+    def _find(self, key: Any) -> Component | None:
+        if isinstance(key, str) and key in self._by_name:
+            return self._by_name[key]
+        features = [
+            self._names[name] if isinstance(name, (int, np.integer)) and name < len(self._names) else name
+            for name in _as_tuple(key)
+        ]
+        return self._by_features.get(frozenset(features))
+
+
+def _as_tuple(key: Any) -> tuple[Any, ...]:
+    return tuple(key) if isinstance(key, (tuple, list, set, frozenset)) else (key,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -34,8 +35,11 @@ def read(model: Any) -> ReadModel:
     if learner["objective"]["name"] == "multi:softmax" and not wrapped:
         link = "max_index"  # such a booster predicts the class; a wrapper asks it for probabilities
 
+    ensemble = from_treelite(tree_model, as_float32=True)
+    if link == "sigmoid" and np.isinf(ensemble.base).any():
+        ensemble = replace(ensemble, base=_finite_log_odds(ensemble.base))
     return ReadModel(
-        ensemble=from_treelite(tree_model, as_float32=True),
+        ensemble=ensemble,
         input=InputSpec(
             n_features=booster.num_features(),
             feature_names=None if booster.feature_names is None else list(booster.feature_names),
@@ -65,6 +69,13 @@ def _wrapper_output(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
 
 def _booster_output(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
     return np.asarray(booster.inplace_predict(X, validate_features=False))
+
+
+def _finite_log_odds(base: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Base scores of models that saw one class: XGBoost keeps the probability 1e-6 away from 0 and 1, in float32."""
+    one, margin = np.float32(1), np.float32(1e-6)
+    probability = np.where(base > 0, one - margin, margin)
+    return np.where(np.isinf(base), -np.log(one / probability - one), base).astype(np.float64)
 
 
 def _stopped_early(model: xgb.XGBModel) -> bool:

@@ -1,0 +1,319 @@
+"""FeatureRemover against components and brute force, and as a scikit-learn estimator."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import xgboost as xgb
+from sklearn import config_context
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skglex import FeatureRemover, GlexDecomposer
+
+RNG = np.random.default_rng(1)
+N = 400
+FRAME = pd.DataFrame(
+    {
+        "sex": RNG.integers(0, 2, size=N).astype(float),
+        "age": RNG.normal(40, 10, size=N),
+        "hours": RNG.normal(size=N),
+        "noise": RNG.normal(size=N),
+    }
+)
+FRAME.loc[RNG.random(N) < 0.1, "age"] = np.nan
+Y = 2 * FRAME["sex"] * (1 + FRAME["hours"]) + FRAME["age"].fillna(40) / 10 + RNG.normal(size=N)
+MODEL = xgb.XGBRegressor(n_estimators=30, max_depth=4, n_jobs=1).fit(FRAME, Y)
+# The model's own margins are float32 sums of some tens of trees of size about 1.
+FLOAT32 = 5e-6
+
+
+def small(**params):
+    return xgb.XGBRegressor(n_estimators=5, max_depth=3, n_jobs=1, **params)
+
+
+@parametrize_with_checks(
+    [
+        FeatureRemover(small(), [0]),
+        FeatureRemover(small().fit(FRAME, Y), [0]),
+        FeatureRemover(xgb.XGBClassifier(n_estimators=5, max_depth=3, n_jobs=1), [0]),
+        FeatureRemover(xgb.XGBClassifier(n_estimators=5, max_depth=3, n_jobs=1).fit(FRAME, Y > 6), [0]),
+        FeatureRemover(small(), 0, strength=0.5, weighting="path_dependent"),
+    ]
+)
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+# -- what is computed -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighting", ["empirical", "path_dependent"])
+@pytest.mark.parametrize("features", [["sex"], ["sex", "age"], ["hours", "noise", "age"]])
+def test_sum_of_untouched_components(weighting, features):
+    dec = GlexDecomposer(MODEL, weighting=weighting).fit(FRAME)
+    columns = dec.transform(FRAME)
+    untouched = [i for i, c in enumerate(dec.components_) if not set(c.features) & set(features)]
+    expected = dec.intercept_ + columns[:, untouched].sum(axis=1)
+    full = dec.intercept_ + columns.sum(axis=1)
+    for strength in (1.0, 0.3):
+        remover = FeatureRemover(MODEL, features, weighting=weighting, strength=strength).fit(FRAME)
+        # float64 sums of the same leaves in another order
+        assert np.allclose(remover.margin(FRAME), (1 - strength) * full + strength * expected, atol=1e-12)
+    assert remover.removed_features_ == [name for name in FRAME.columns if name in features]
+
+
+def test_brute_force_average():
+    """Empirical removal of R is the mean margin with x_R taken from every background row."""
+    background, rows = FRAME[:80], FRAME[100:140]
+    remover = FeatureRemover(MODEL, ["sex", "hours"]).fit(background, sample_weight=np.arange(80))
+    expected = []
+    for i in range(len(rows)):
+        mixed = background.copy()
+        for name in ("age", "noise"):
+            mixed[name] = rows[name].iloc[i]
+        expected.append(np.average(MODEL.predict(mixed, output_margin=True), weights=np.arange(80)))
+    assert np.allclose(remover.margin(rows), expected, atol=FLOAT32)
+
+
+OBJECTIVES = [
+    "reg:squarederror",
+    "reg:logistic",
+    "count:poisson",
+    "reg:gamma",
+    "reg:tweedie",
+    "reg:absoluteerror",
+    "reg:pseudohubererror",
+    "binary:hinge",
+    "binary:logitraw",
+    "survival:cox",
+]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_inverse_links(objective):
+    target = (Y > 6).astype(float) if objective.startswith(("binary", "reg:logistic")) else np.abs(Y) + 0.1
+    model = small(objective=objective).fit(FRAME, target)
+    own = model.predict(FRAME)
+    whole = FeatureRemover(model, ["sex"], strength=0).fit(FRAME)
+    assert np.array_equal(whole.predict(FRAME), own.astype(float))
+    # a feature that the model cannot use changes nothing, so the link is all there is
+    idle = FRAME.assign(idle=0.0)
+    model = small(objective=objective).fit(idle, target)
+    remover = FeatureRemover(model, ["idle"]).fit(idle)
+    assert np.allclose(remover.predict(idle), model.predict(idle), rtol=1e-5, atol=1e-6)
+    booster = FeatureRemover(model.get_booster(), ["idle"]).fit(idle)
+    assert np.allclose(booster.predict(idle), model.predict(idle), rtol=1e-5, atol=1e-6)
+    assert is_regressor(booster)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classifiers(n_classes):
+    labels = np.array(["a", "b", "c"])[np.digitize(Y, [6.0] if n_classes == 2 else [5.0, 7.0])]
+    remover = FeatureRemover(xgb.XGBClassifier(n_estimators=10, max_depth=3), ["sex"]).fit(FRAME, labels)
+    assert is_classifier(remover)
+    assert list(remover.classes_) == ["a", "b", "c"][:n_classes]
+    probabilities = remover.predict_proba(FRAME)
+    assert probabilities.shape == (N, n_classes)
+    assert np.allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+    assert np.array_equal(remover.predict(FRAME), remover.classes_[probabilities.argmax(axis=1)])
+    assert np.allclose(np.exp(remover.predict_log_proba(FRAME)), probabilities, atol=1e-12)
+    margin = remover.decision_function(FRAME)
+    assert margin.shape == ((N,) if n_classes == 2 else (N, 3))
+    assert remover.score(FRAME, labels) == (remover.predict(FRAME) == labels).mean()
+    whole = clone(remover).set_params(strength=0).fit(FRAME, labels)
+    own = whole.estimator_
+    assert np.array_equal(whole.predict_proba(FRAME)[:, 1], own.predict_proba(FRAME)[:, 1].astype(float))
+    assert np.array_equal(whole.predict(FRAME), np.array(["a", "b", "c"])[own.predict(FRAME)])
+
+
+def test_booster_outputs():
+    target = np.digitize(Y, [5.0, 7.0])
+    matrix = xgb.DMatrix(FRAME, target)
+    for objective, shape in (("multi:softmax", (N,)), ("multi:softprob", (N, 3))):
+        booster = xgb.train({"objective": objective, "num_class": 3, "max_depth": 3}, matrix, 5)
+        whole = FeatureRemover(booster, ["sex"], strength=0).fit(FRAME).predict(FRAME)
+        assert whole.shape == shape
+        assert np.allclose(whole, booster.predict(matrix), atol=1e-6)
+        almost = FeatureRemover(booster, ["sex"], strength=1e-12).fit(FRAME).predict(FRAME)
+        assert np.allclose(almost, booster.predict(matrix), atol=1e-6)
+
+
+def test_ranker_and_multi_output():
+    groups = np.repeat(np.arange(40), 10)
+    ranker = FeatureRemover(xgb.XGBRanker(n_estimators=5), ["sex"])
+    ranker.fit(FRAME, np.clip(Y, 0, 10).astype(int), qid=groups)
+    assert not is_regressor(ranker)
+    assert not is_classifier(ranker)
+    assert not hasattr(ranker, "score")
+    assert np.array_equal(ranker.predict(FRAME), ranker.decision_function(FRAME))
+    several = FeatureRemover(small(), ["sex"]).fit(FRAME, np.column_stack([Y, -Y]))
+    assert several.predict(FRAME).shape == (N, 2)
+    assert several.score(FRAME, np.column_stack([Y, -Y])) > 0
+
+
+# -- removed columns ------------------------------------------------------------------------------
+
+
+def test_removed_columns_never_matter():
+    remover = FeatureRemover(MODEL, ["sex", "noise"]).fit(FRAME)
+    expected = remover.predict(FRAME)
+    for changed in (
+        FRAME.assign(sex=np.nan),
+        FRAME.assign(sex="garbage", noise=np.inf),
+        FRAME.assign(sex=pd.Categorical(["never", "seen"] * (N // 2))),
+        FRAME.assign(noise=pd.Timestamp("2020-01-01")),
+        FRAME.drop(columns="sex"),
+        FRAME.drop(columns=["sex", "noise"]),
+        FRAME.set_axis(range(5, N + 5)),
+    ):
+        assert np.array_equal(remover.predict(changed), expected)
+    with pytest.raises(ValueError, match="feature names"):
+        remover.predict(FRAME.drop(columns="age"))
+    with pytest.raises(ValueError, match="feature names"):
+        remover.predict(FRAME.assign(more=1))
+    with pytest.raises(ValueError, match="feature names"):
+        remover.predict(FRAME[["hours", "age", "sex", "noise"]])
+    partly = FeatureRemover(MODEL, ["sex"], strength=0.5).fit(FRAME)
+    with pytest.raises(ValueError, match="feature names"):
+        partly.predict(FRAME.drop(columns="sex"))
+
+    polars = pl.from_pandas(FRAME)
+    remover = FeatureRemover(MODEL, ["sex", "noise"]).fit(polars)
+    for changed in (polars, polars.drop("sex"), polars.with_columns(sex=pl.lit("garbage"))):
+        assert np.array_equal(remover.predict(changed), expected)
+
+    array = FRAME.to_numpy()
+    remover = FeatureRemover(MODEL, [0, 3]).fit(array)
+    assert np.array_equal(remover.predict(array), expected)
+    garbage = array.astype(object)
+    garbage[:, 0], garbage[:, 3] = "x", None
+    assert np.array_equal(remover.predict(garbage), expected)
+
+
+def test_ways_to_name_features():
+    expected = FeatureRemover(MODEL, ["age", "noise"]).fit(FRAME).predict(FRAME)
+    for features in (
+        [1, 3],
+        [1, -1],
+        np.array([False, True, False, True]),
+        [False, True, False, True],
+        slice(1, None, 2),
+        make_column_selector(pattern="age|noise"),
+        lambda frame: ["age", "noise"],
+        pd.Index(["age", "noise"]),
+    ):
+        assert np.array_equal(FeatureRemover(MODEL, features).fit(FRAME).predict(FRAME), expected)
+    grouped = FeatureRemover(MODEL, "both", feature_groups={"both": ["age", "noise"]}).fit(FRAME)
+    assert np.array_equal(grouped.predict(FRAME), expected)
+    one = FeatureRemover(MODEL, "age").fit(FRAME)
+    assert one.removed_features_ == ["age"]
+
+
+PEOPLE = FRAME.assign(sex=np.where(FRAME["sex"] == 1, "man", "woman"), age=FRAME["age"].fillna(40))
+
+
+def people_pipeline(**names):
+    return make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["sex"]), remainder=StandardScaler(), **names),
+        small(),
+    )
+
+
+def test_around_a_pipeline():
+    remover = FeatureRemover(people_pipeline(), ["sex"]).fit(PEOPLE, Y)
+    encoded = ["onehotencoder__sex_man", "onehotencoder__sex_woman"]
+    assert remover.removed_features_ == encoded
+    expected = remover.predict(PEOPLE)
+    for changed in (PEOPLE.drop(columns="sex"), PEOPLE.assign(sex="neither"), PEOPLE.assign(sex=np.nan)):
+        assert np.array_equal(remover.predict(changed), expected)
+
+    fitted = FrozenEstimator(remover.estimator_)
+    by_group = FeatureRemover(fitted, "s", feature_groups={"s": encoded}).fit(PEOPLE)
+    assert np.array_equal(by_group.predict(PEOPLE), expected)
+    by_callable = FeatureRemover(fitted, lambda frame: frame.select_dtypes(exclude="number").columns).fit(
+        PEOPLE
+    )
+    assert np.array_equal(by_callable.predict(PEOPLE), expected)
+    # only one of the encoded columns: the raw one is still needed
+    half = FeatureRemover(fitted, encoded[:1]).fit(PEOPLE)
+    assert half.removed_features_ == encoded[:1]
+    with pytest.raises(ValueError, match="feature names"):
+        half.predict(PEOPLE.drop(columns="sex"))
+    array = FeatureRemover(make_pipeline(StandardScaler(), small()), [1]).fit(
+        PEOPLE.iloc[:, 1:].to_numpy(), Y
+    )
+    assert array.removed_features_ == ["x1"]
+
+
+# -- scikit-learn ---------------------------------------------------------------------------------
+
+
+def test_searches():
+    search = GridSearchCV(
+        FeatureRemover(people_pipeline(), ["sex"]),
+        {
+            "strength": [0, 0.5, 1.0],
+            "features": [["sex"], ["sex", "age"]],
+            "estimator__xgbregressor__max_depth": [1, 3],
+        },
+        cv=3,
+        error_score="raise",
+    ).fit(PEOPLE, Y)
+    assert search.best_params_["strength"] == 0
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert cross_val_predict(FeatureRemover(small(), ["sex"]), FRAME, Y, cv=3).shape == (N,)
+    frozen = FeatureRemover(FrozenEstimator(MODEL), ["sex"])
+    assert np.array_equal(
+        clone(frozen).fit(FRAME, Y).predict(FRAME), FeatureRemover(MODEL, ["sex"]).fit(FRAME).predict(FRAME)
+    )
+
+
+def test_pickle_and_n_jobs():
+    one = FeatureRemover(MODEL, ["sex"], n_jobs=1).fit(FRAME)
+    two = pickle.loads(pickle.dumps(FeatureRemover(MODEL, ["sex"], n_jobs=2).fit(FRAME)))
+    many = pd.concat([FRAME] * 30)
+    assert np.array_equal(one.predict(many), two.predict(many))
+
+
+def test_metadata_routing():
+    weight = RNG.random(N)
+    expected = FeatureRemover(small(), ["sex"]).fit(FRAME, Y, sample_weight=weight).predict(FRAME)
+    with config_context(enable_metadata_routing=True):
+        remover = FeatureRemover(small().set_fit_request(sample_weight=True), ["sex"])
+        remover.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        search = GridSearchCV(remover, {"strength": [1.0]}, cv=2, error_score="raise")
+        search.fit(FRAME, Y, sample_weight=weight)
+        assert np.array_equal(search.best_estimator_.predict(FRAME), expected)
+        assert np.array_equal(search.best_estimator_.background_.weights, weight)
+
+
+def test_bad_input():
+    for features, message in [
+        (["height"], "unknown feature 'height'; known are 'sex'"),
+        ([4], "feature 4, but there are 4"),
+        ([], "features is empty"),
+        ([True, False], "mask of length 2"),
+        (3.5, "features must be"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            FeatureRemover(MODEL, features).fit(FRAME)
+    with pytest.raises(ValueError, match="needs a data frame"):
+        FeatureRemover(MODEL, lambda frame: ["sex"]).fit(FRAME.to_numpy())
+    for strength in (1.5, -0.1):
+        with pytest.raises(ValueError, match="strength"):
+            FeatureRemover(MODEL, ["sex"], strength=strength).fit(FRAME)
+    with pytest.raises(ValueError, match="trained on 4"):
+        FeatureRemover(MODEL, [0]).fit(FRAME.to_numpy()[:, :3])
+    with pytest.raises(ValueError, match="feature names"):
+        FeatureRemover(MODEL, ["sex"]).fit(FRAME.rename(columns={"age": "years"}))
+    with pytest.warns(UserWarning, match="all features are removed"):
+        remover = FeatureRemover(MODEL, [0, 1, 2, 3]).fit(FRAME)
+    assert np.allclose(remover.predict(FRAME), GlexDecomposer(MODEL).fit(FRAME).intercept_, atol=1e-12)
