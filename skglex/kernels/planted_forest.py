@@ -71,8 +71,10 @@ def _add_candidates(leaf, tree, tree_features, tree_size, max_interaction, n_fea
 def _draw_rows(weight, bootstrap, state):
     """Return the drawn rows, each once, and their weights times how often they were drawn."""
     n_rows = weight.shape[0]
-    drawn = np.zeros(n_rows) if bootstrap else weight.copy()
+    drawn = weight.copy()
     if bootstrap:
+        for i in range(n_rows):
+            drawn[i] = 0.0
         for _ in range(n_rows):
             i = next_below(state, n_rows)
             drawn[i] += weight[i]
@@ -129,16 +131,21 @@ def grow_family(
 
     width = max(1, min(max_interaction, n_features, n_splits))
     max_leaves = 1 + 2 * n_splits
-    tree_features = np.zeros((n_splits + 2, width), dtype=np.int64)
-    tree_size = np.zeros(n_splits + 2, dtype=np.int64)
-    leaf_tree = np.zeros(max_leaves, dtype=np.int64)
-    leaf_start = np.zeros(max_leaves, dtype=np.int64)
-    leaf_rows = np.zeros(max_leaves, dtype=np.int64)
-    lo = np.zeros((max_leaves, width), dtype=np.int64)
-    hi = np.zeros((max_leaves, width), dtype=np.int64)
-    missing = np.zeros((max_leaves, width), dtype=np.bool_)
-    values = np.zeros((max_leaves, n_outputs))
-    gains = np.zeros(n_features)
+    tree_features = np.empty((n_splits + 2, width), dtype=np.int64)
+    tree_size = np.empty(n_splits + 2, dtype=np.int64)
+    leaf_tree = np.empty(max_leaves, dtype=np.int64)
+    leaf_start = np.empty(max_leaves, dtype=np.int64)
+    leaf_rows = np.empty(max_leaves, dtype=np.int64)
+    lo = np.empty((max_leaves, width), dtype=np.int64)
+    hi = np.empty((max_leaves, width), dtype=np.int64)
+    missing = np.empty((max_leaves, width), dtype=np.bool_)
+    values = np.empty((max_leaves, n_outputs))
+    gains = np.empty(n_features)
+    for k in range(n_features):
+        gains[k] = 0.0
+    for q in range(n_outputs):
+        values[0, q] = 0.0
+    tree_size[0], leaf_tree[0], leaf_start[0] = 0, 0, 0
 
     capacity = n_features * max_leaves
     pool = np.empty((capacity, 2), dtype=np.int64)
@@ -154,8 +161,11 @@ def grow_family(
         arena[used] = i
         used += 1
     leaf_rows[0] = used
-    n_trees, n_leaves = 1, 1
-    n_pool = _add_candidates(0, 0, tree_features, tree_size, max_interaction, n_features, pool, ages, 0)
+    # Typed numbers, so that no function is compiled a second time for a literal.
+    n_trees, n_leaves, zero = np.int64(1), np.int64(1), np.int64(0)
+    n_pool = _add_candidates(
+        zero, zero, tree_features, tree_size, max_interaction, n_features, pool, ages, zero
+    )
 
     most_codes = 0
     for k in range(n_features):

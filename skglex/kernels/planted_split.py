@@ -80,7 +80,7 @@ def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out)
         bits[value >> _SIX] |= _ONE << (value & _LOW)
     last = np.uint64(missing_code)
     bits[last >> _SIX] &= ~(_ONE << (last & _LOW))
-    n_distinct = 0
+    n_distinct = np.int64(0)
     for w in range(n_words):
         n_distinct += _popcount(bits[w])
     size = _choose(state, n_distinct, n_try, rule, out)
@@ -132,7 +132,7 @@ def _sum_codes(
     """
     n_stats = stats.shape[1]
     _sum_groups(rows, codes, True, stats, missing_code + 1, code_sums, code_counts)
-    n_distinct = 0
+    n_distinct = np.int64(0)
     for code in range(missing_code):
         n_distinct += code_counts[code] > 0
     size = _choose(state, n_distinct, n_try, rule, out)
@@ -256,7 +256,10 @@ def unsplit_loss(loss, rows, delta, target, score, stats, sums, update, growth, 
     if not is_additive(loss):
         for j in range(n_rows):
             present += gather_row(loss, rows[j], j, target, score, stats, parts, part_weights)
-    return _side_loss(loss, sums, delta, 0, n_rows, 0, 0, parts, part_weights, update, growth) - present
+    zero = np.int64(0)
+    return (
+        _side_loss(loss, sums, delta, zero, n_rows, zero, zero, parts, part_weights, update, growth) - present
+    )
 
 
 @njit(cache=True, nogil=True)
