@@ -88,6 +88,25 @@ def _draw_rows(weight, bootstrap, state):
 
 
 @njit(cache=True, nogil=True)
+def _part_rows(rows, codes, missing_code, threshold, missing_left, scratch, out):
+    """Write the left rows, then the right ones; return how many are left, and whether any is missing."""
+    any_missing = False
+    n_left, n_right = 0, 0
+    for i in rows:
+        code = codes[i]
+        any_missing |= code == missing_code
+        if missing_left if code == missing_code else code < threshold:
+            out[n_left] = i
+            n_left += 1
+        else:
+            scratch[n_right] = i
+            n_right += 1
+    for j in range(n_right):
+        out[n_left + j] = scratch[j]
+    return n_left, any_missing
+
+
+@njit(cache=True, nogil=True)
 def grow_family(
     codes,
     n_codes,
@@ -113,8 +132,9 @@ def grow_family(
     Returns
     -------
     tree_features, tree_size : features of each tree, sorted, the first ``tree_size`` of each line
-    leaf_tree, lo, hi, missing, values : tree of each leaf, its box in codes (a line like the tree's), its
-    value gains : per feature, how much its splits lowered the loss beyond updating their leaves as a whole
+    leaf_tree, lo, hi, missing, values : tree of each leaf, its box in codes (in line with
+        the tree's features), its value
+    gains : per feature, how much its splits lowered the loss beyond updating their leaves as a whole
     """
     n_features, n_rows = codes.shape
     n_outputs = y.shape[1]
@@ -259,20 +279,10 @@ def grow_family(
         )
         gains[k] += max(0.0, unsplit - best)
 
-        any_missing = False
-        n_left = 0
-        n_right = 0
-        for i in arena[start:stop]:
-            code = codes[k, i]
-            any_missing |= code == missing_code
-            if missing_left if code == missing_code else code < best_code:
-                arena[used + n_left] = i
-                n_left += 1
-            else:
-                local[n_right] = i
-                n_right += 1
-        for j in range(n_right):
-            arena[used + n_left + j] = local[j]
+        n_left, any_missing = _part_rows(
+            arena[start:stop], codes[k], missing_code, best_code, missing_left, local, arena[used:]
+        )
+        n_right = stop - start - n_left
         if not any_missing:
             missing_left = n_left >= n_right
         middle = used + n_left
