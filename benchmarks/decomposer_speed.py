@@ -52,7 +52,9 @@ def main():
         return dec.fit(background).transform(rows[:1000])
 
     shap = {
-        weighting: GlexDecomposer(booster, weighting=weighting, max_interaction=1, n_jobs=n_jobs).fit(background)
+        weighting: GlexDecomposer(booster, weighting=weighting, max_interaction=1, n_jobs=n_jobs).fit(
+            background
+        )
         for weighting in ("path_dependent", "empirical")
     }
     before = peak_mb()

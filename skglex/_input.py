@@ -60,9 +60,10 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
     else:
         columns[:] = X[start:stop].T[grid.features]
     if not np.isnan(spec.missing):
-        missing = np.float32(spec.missing) if grid.as_float32 else spec.missing
-        values = columns.astype(np.float32) if grid.as_float32 else columns
-        columns[values == missing] = np.nan
+        # compared as the model compares; what is too large for float32 becomes infinite
+        kind = np.float32 if grid.as_float32 else np.float64
+        with np.errstate(over="ignore"):
+            columns[columns.astype(kind, copy=False) == kind(spec.missing)] = np.nan
     return grid.bin(columns)
 
 

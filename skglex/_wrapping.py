@@ -227,6 +227,10 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                 f"X has {Xt.shape[1]} features, but the model was trained on {spec.n_features}"
                 + (f": {spec.feature_names}" if spec.feature_names else "")
             )
+        if is_frame(Xt) and len(set(Xt.columns)) < Xt.shape[1]:
+            names = list(Xt.columns)
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"X has {names.count(twice)} columns that are called {twice!r}: rename them")
         if is_frame(Xt) and spec.feature_names and [str(c) for c in Xt.columns] != spec.feature_names:
             raise ValueError(
                 f"The feature names should match those that were passed during fit: X has the columns "

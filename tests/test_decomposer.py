@@ -565,8 +565,6 @@ def test_bad_rows():
 
 
 def test_bad_models():
-    with pytest.raises(ValueError, match="gblinear"):
-        GlexDecomposer(xgb.XGBRegressor(booster="gblinear", n_estimators=3)).fit(FILLED, Y)
     with pytest.raises(TypeError, match="cannot read a Ridge"):
         GlexDecomposer(Ridge()).fit(FILLED, Y)
     with pytest.warns(UserWarning, match="base_margin"):

@@ -224,23 +224,28 @@ def look_up(
     """Write each chosen component's value at every row; output o of it goes to row ``column + o * step``."""
     cell = np.empty(BLOCK, np.int64)
     step = out.shape[0] // n_outputs
-    for start in range(r0, r1, BLOCK):
-        stop = min(start + BLOCK, r1)
-        n = stop - start
-        for i in range(chosen.shape[0]):
-            c = chosen[i]
-            cell[:n] = 0
-            for a in range(axis_ptr[c], axis_ptr[c + 1]):
-                b = bins[axis_slot[a]]
+    for i in range(chosen.shape[0]):
+        c = chosen[i]
+        # a component's table stays in cache for all rows of the chunk
+        for start in range(r0, r1, BLOCK):
+            stop = min(start + BLOCK, r1)
+            n = stop - start
+            first = axis_ptr[c]
+            for a in range(first, axis_ptr[c + 1]):
+                b = bins[axis_slot[a], start:stop]
                 m = maps[map_ptr[a] :]
                 s = stride[a]
-                for r in range(n):
-                    cell[r] += s * m[b[start + r]]
+                if a == first:
+                    for r in range(n):
+                        cell[r] = s * m[b[r]]
+                else:
+                    for r in range(n):
+                        cell[r] += s * m[b[r]]
             for o in range(n_outputs):
                 table = tables[table_ptr[c] + o * n_cells[c] :]
-                target = out[column[i] + o * step]
+                target = out[column[i] + o * step, start:stop]
                 for r in range(n):
-                    target[start + r] = table[cell[r]]
+                    target[r] = table[np.uint64(cell[r])]  # unsigned: no wrap-around to look out for
 
 
 @njit(cache=True, nogil=True)

@@ -80,12 +80,14 @@ def group_leaves(
 
 @njit(cache=True, nogil=True)
 def pattern_histogram(bins, weight, conditions, ids, bits, entry_ptr, table_ptr, g0, g1, hist):
-    """Add up the background's weights by pattern, for the groups ``g0 <= g < g1``."""
+    """Add up the background's weights by pattern, for the groups ``g0 <= g < g1`` that have a table."""
     n = bins.shape[1]
     pattern = np.empty(BLOCK, np.uint16)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         for g in range(g0, g1):
+            if table_ptr[g] == table_ptr[g + 1]:
+                continue
             violations(bins, start, stop, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1], pattern)
             h = hist[table_ptr[g] - table_ptr[g0] :]
             for r in range(stop - start):
@@ -113,17 +115,18 @@ def accumulate(
     """Add each group's table columns, looked up by pattern, to ``out`` (columns x rows).
 
     Group ``g`` has the columns ``column[column_ptr[g] : column_ptr[g + 1]]`` of ``out``; its tables of
-    ``table_ptr[g + 1] - table_ptr[g]`` entries each start at ``value_ptr[g] - value_ptr[g0]``.
+    ``table_ptr[g + 1] - table_ptr[g]`` entries each start at ``value_ptr[g] - value_ptr[g0]``. Groups without
+    a table add nothing.
     """
     pattern = np.empty(BLOCK, np.uint16)
     for start in range(r0, r1, BLOCK):
         stop = min(start + BLOCK, r1)
         n = stop - start
         for g in range(g0, g1):
-            if column_ptr[g] == column_ptr[g + 1]:
+            size = table_ptr[g + 1] - table_ptr[g]
+            if size == 0 or column_ptr[g] == column_ptr[g + 1]:
                 continue
             violations(bins, start, stop, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1], pattern)
-            size = table_ptr[g + 1] - table_ptr[g]
             base = value_ptr[g] - value_ptr[g0]
             for k in range(column_ptr[g + 1] - column_ptr[g]):
                 table = tables[base + k * size : base + (k + 1) * size]

@@ -108,10 +108,11 @@ def extract_leaves(
                     p_missing[d, pos], p_mask[d, pos], p_ratio[d, pos] = 1, -1, 1.0
                 takes_missing = is_left == (default_left[parent] != 0)
                 if node_mask[parent] < 0:
+                    # a threshold beyond those above it leaves the interval empty, not turned around
                     if is_left:
-                        p_hi[d, pos] = min(p_hi[d, pos], cut[parent] + 1)
+                        p_hi[d, pos] = max(min(p_hi[d, pos], cut[parent] + 1), p_lo[d, pos])
                     else:
-                        p_lo[d, pos] = max(p_lo[d, pos], cut[parent] + 1)
+                        p_lo[d, pos] = min(max(p_lo[d, pos], cut[parent] + 1), p_hi[d, pos])
                     if not takes_missing:
                         p_missing[d, pos] = 0
                 else:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from skglex.ensemble.readers._base import InputSpec, ReadModel
 from skglex.ensemble.readers._treelite import from_treelite
 
+_OLD_VECTOR_LEAVES = int(xgb.__version__.partition(".")[0]) < 3
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
 
 
@@ -34,9 +35,11 @@ def read(model: Any) -> ReadModel:
     link = str(tree_model.get_header_accessor().get_field("postprocessor"))
     if learner["objective"]["name"] == "multi:softmax" and not wrapped:
         link = "max_index"  # such a booster predicts the class; a wrapper asks it for probabilities
-
     ensemble = from_treelite(tree_model, as_float32=True)
-    if link == "sigmoid" and np.isinf(ensemble.base).any():
+    if not counted.num_boosted_rounds():
+        # XGBoost may leave the base score of a model that saw no data as it is, without the link: take its word
+        ensemble = replace(ensemble, base=_margin_without_trees(booster))
+    elif link == "sigmoid" and np.isinf(ensemble.base).any():
         ensemble = replace(ensemble, base=_finite_log_odds(ensemble.base))
     return ReadModel(
         ensemble=ensemble,
@@ -61,6 +64,15 @@ def _wrapper_margin(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
 def _booster_margin(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
     # inplace_predict takes infinities, which a DMatrix refuses
     return np.asarray(booster.inplace_predict(X, predict_type="margin", validate_features=False))
+
+
+def _margin_without_trees(booster: xgb.Booster) -> NDArray[np.float64]:
+    row = xgb.DMatrix(
+        np.full((1, booster.num_features()), np.nan),
+        feature_names=booster.feature_names,
+        feature_types=booster.feature_types,
+    )
+    return np.asarray(booster.predict(row, output_margin=True), dtype=np.float64).ravel()
 
 
 def _wrapper_output(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
@@ -89,18 +101,33 @@ def _to_treelite(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArra
     """The booster as a treelite model, and the categories by code of features trained on a data frame.
 
     XGBoost >= 3.1 keeps those in a container that treelite refuses; its splits speak of the codes alone, so
-    the model can do without.
+    the model can do without. XGBoost < 3 writes vector leaves in a form that treelite does not know.
     """
-    if "c" not in (booster.feature_types or []):
+    n_rounds = booster.num_boosted_rounds()
+    if n_rounds and "c" not in (booster.feature_types or []) and not _OLD_VECTOR_LEAVES:
         return treelite.frontend.from_xgboost(booster), {}
     content = json.loads(booster.save_raw("json"))
+    if not n_rounds:  # treelite refuses base scores of several classes where no tree belongs to them
+        content["learner"]["learner_model_param"] |= {"num_class": "0", "base_score": "0.5"}
     tree_model = content["learner"]["gradient_booster"]
     tree_model = tree_model.get("gbtree", tree_model)["model"]
     container = tree_model.get("cats", _NO_CATEGORIES)
     if "cats" in tree_model:
         tree_model["cats"] = _NO_CATEGORIES
+    for tree in tree_model["trees"]:
+        if int(tree["tree_param"]["size_leaf_vector"]) > 1 and "leaf_weights" not in tree:
+            _number_leaves(tree)
     categories = {i: _decode(enc) for i, enc in enumerate(container["enc"]) if enc["values"]}
     return treelite.frontend.from_xgboost_json(json.dumps(content)), categories
+
+
+def _number_leaves(tree: dict[str, Any]) -> None:
+    """Write vector leaves as XGBoost >= 3 does: their values on their own, numbered by the right children."""
+    leaves = np.flatnonzero(np.array(tree["left_children"]) < 0)
+    vectors = np.reshape(tree["base_weights"], (len(tree["left_children"]), -1))
+    tree["leaf_weights"] = vectors[leaves].ravel().tolist()
+    for number, leaf in enumerate(leaves):
+        tree["right_children"][leaf], tree["split_conditions"][leaf] = number, 0.0
 
 
 def _decode(encoding: dict[str, Any]) -> NDArray[Any]:
