@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from math import prod
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -25,13 +24,11 @@ from skglex.components import (
     TooManyComponents,
     index_components,
 )
-from skglex.components._tables import MAX_CELLS, build_tables
+from skglex.components._tables import table_axes
 from skglex.ensemble._players import assign_players
 
 # Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
 _BUFFER = 1 << 24
-# Largest table that is made on demand: 1 GB of float64.
-_LARGEST_TABLE = 1 << 27
 
 
 class GlexDecomposer(TransformerMixin, TreeModelWrapper):
@@ -319,7 +316,12 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     def components_(self) -> Components:
         self._require_components()
         if "components" not in self._lazy:
-            self._lazy["components"] = Components(self)
+            groups = self._groups
+            features = [tuple(groups.names[i] for i in members) for members in self._index.sets]
+            grouped = set(self._model_names) - set(groups.names)
+            self._lazy["components"] = Components(
+                self, self._component_names, features, names=groups.names, grouped=grouped
+            )
         components: Components = self._lazy["components"]
         return components
 
@@ -576,58 +578,27 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         for o in range(self._n_outputs):
             rest[o] -= out[o * step : (o + 1) * step - 1].sum(axis=0)
 
-    # -- what a Component asks ----------------------------------------------------------------
+    # -- what a Component asks (`skglex.components.ComponentSource`) ---------------------------
 
-    def _component_features(self, position: int) -> tuple[str, ...]:
-        return tuple(self._groups.names[i] for i in self._index.sets[position])
-
-    def _evaluate_component(self, position: int, X: Any) -> NDArray[np.float64]:
+    def component_values(self, position: int, X: Any) -> NDArray[np.float64]:
+        """Values of one component at given rows; see `Component.evaluate`."""
         Xt = self._check_X(X)
         out = np.empty((self._n_outputs, Xt.shape[0]))
+        chosen = np.array([position])
         for start, stop, bins in self._binned(Xt, self._n_outputs):
             part = np.empty((self._n_outputs, stop - start))
-            chosen = np.array([position])
             self._decomposition.components(self._index, self._tables, bins, chosen, part, n_jobs=self.n_jobs)
             out[:, start:stop] = part
         return self._squeeze(out.T)
 
-    def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        """Axes and values of one component's table."""
-        tables, grid = self._tables, self._model.ensemble.grid
+    def component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        """Axes and values of one component's table; see `Component.values`."""
+        tables = self._tables
         if not tables.tabulated[position]:
-            size = prod(float(tables.axis_size[a]) for a in tables.axes(position)) * self._n_outputs
-            if size > _LARGEST_TABLE:
-                raise ValueError(
-                    f"the table of {self._component_names[position]!r} would have {size:,.0f} cells "
-                    f"({size / 2**27:,.1f} GiB). Use evaluate(X), or train on fewer bins (max_bin)"
-                )
-            tables = build_tables(
-                self._decomposition.ensemble,
-                self._decomposition.players,
-                self._index,
-                self._decomposition.weights,
-                wanted=np.array([position]),
-                max_cells=max(MAX_CELLS, int(size)),
-                n_jobs=self.n_jobs,
-                verbose=self.verbose,
+            tables = self._decomposition.table_on_demand(
+                self._index, tables, position, n_jobs=self.n_jobs, verbose=self.verbose
             )
-        values = tables.table(position, self._n_outputs)
-        axes = []
-        for i, a in enumerate(tables.axes(position)):
-            slot = int(tables.axis_slot[a])
-            n_bins = int(grid.n_bins[slot])
-            feature = int(grid.features[slot])
-            cells = tables.maps[tables.map_ptr[a] : tables.map_ptr[a] + n_bins]
-            edges: NDArray[Any] = grid.slot_cuts(slot)
-            first = np.arange(n_bins)
-            if grid.categorical[slot]:
-                codes = edges.astype(np.int64)
-                known = self._model.input.categories.get(feature)
-                edges = codes if known is None else known[codes]
-            else:
-                # the bins where this component changes, then missing
-                first = np.append(np.unique(cells[:-1], return_index=True)[1], n_bins - 1)
-                edges = grid.edges(slot)[first[1:-1] - 1]
-            values = np.take(values, cells[first], axis=i)
-            axes.append(Axis(self._model_names[feature], edges, bool(grid.categorical[slot]), len(first) - 1))
-        return tuple(axes), self._squeeze(values)
+        axes, values = table_axes(
+            tables, position, self._model.ensemble, self._model_names, self._model.input.categories
+        )
+        return axes, self._squeeze(values)

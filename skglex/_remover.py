@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from skglex._links import inverse_link
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import average_out
 from skglex.ensemble._patterns import sum_leaves
+
+if TYPE_CHECKING:
+    import xgboost
 
 
 def _classifies(remover: FeatureRemover) -> bool:
@@ -294,7 +297,87 @@ class FeatureRemover(TreeModelWrapper):
         metric = accuracy_score if is_classifier(self) else r2_score
         return float(metric(y, self.predict(X), sample_weight=sample_weight))
 
+    def to_xgboost(self) -> xgboost.Booster:
+        """The debiased model as an ordinary XGBoost booster, for deployment.
+
+        It has the model's feature names, types and categories, objective and base score, splits on none of the
+        removed features, and its margin is `margin` to float32 rounding. Only counted trees are written, without
+        ``best_iteration``; DART becomes gbtree. Its more and smaller trees predict slower than `predict`.
+
+        Returns
+        -------
+        xgboost.Booster
+            After the preprocessing, where the estimator is a pipeline.
+
+        Raises
+        ------
+        TypeError
+            The model is not an XGBoost model.
+        ValueError
+            ``strength`` is not 1.
+        """
+        check_is_fitted(self)
+        model = self._final_model()
+        if not type(model).__module__.startswith("xgboost") and not hasattr(model, "get_booster"):
+            raise TypeError(
+                f"to_xgboost writes XGBoost models only, this is a {type(model).__name__}. Use to_onnx()"
+            )
+        self._require_full_strength("to_xgboost")
+        from skglex.export._xgboost_booster import debiased_booster
+
+        return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight())
+
+    def to_onnx(self, *, input_dtype: Any = np.float64) -> Any:
+        """The debiased model as an ONNX model (needs the optional dependency ``onnx``).
+
+        Parameters
+        ----------
+        input_dtype : {numpy.float64, numpy.float32}, default=numpy.float64
+            Type of the input ``X``, of shape (n_samples, n_features): all features, the removed ones of any
+            value. float32 is exact for XGBoost, which casts to it anyway. Categories are given as their codes.
+
+        Returns
+        -------
+        onnx.ModelProto
+            With the outputs ``margin`` and, of a classifier, ``label`` and ``probabilities``, else ``variable``.
+
+        Raises
+        ------
+        ImportError
+            ``onnx`` is not installed.
+        ValueError
+            ``strength`` is not 1.
+        """
+        check_is_fitted(self)
+        self._require_full_strength("to_onnx")
+        from skglex.export._onnx import onnx_model
+
+        spec = self._model.input
+        return onnx_model(
+            self._model.ensemble,
+            spec.n_features,
+            removed=np.isin(self._model.ensemble.grid.features, self._removed),
+            leaf_weight=self._leaf_weight(),
+            link=self._model.link,
+            classes=self.classes_ if is_classifier(self) else None,
+            missing=spec.missing,
+            input_dtype=input_dtype,
+        )
+
     # -- helpers ------------------------------------------------------------------------------
+
+    def _require_full_strength(self, method: str) -> None:
+        if self.strength != 1:
+            raise ValueError(
+                f"{method} writes the debiased model, strength=1; got strength={self.strength}. A model of less "
+                "strength is a mean of two: export both and mix their margins"
+            )
+
+    def _leaf_weight(self) -> NDArray[np.float64]:
+        """E_l of every leaf's conditions on the removed features."""
+        ensemble = self._model.ensemble
+        removed = np.isin(ensemble.grid.features, self._removed)[ensemble.entry_slot]
+        return self._make_weighting().joint(ensemble, removed, self.n_jobs)
 
     def _margin(self, Xt: Any) -> NDArray[np.float64]:
         grid = self._model.ensemble.grid

@@ -94,12 +94,10 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         else:
             self.estimator_ = self._fit_clone(X, y, sample_weight, weight, fit_params)
 
-        model = _thaw(self.estimator_)
-        self._preprocess: Any = None
-        if isinstance(model, Pipeline):
-            if len(model.steps) > 1:
-                self._preprocess = model[:-1]
-            model = _thaw(model.steps[-1][1])
+        outer = _thaw(self.estimator_)
+        split = isinstance(outer, Pipeline) and len(outer.steps) > 1
+        self._preprocess: Any = outer[:-1] if split else None
+        model = self._final_model()
         reader = find_reader(model)
         if reader is None:
             raise TypeError(
@@ -126,6 +124,11 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                 warnings.warn(str(warning.message), warning.category, stacklevel=4)
         self._keep_background(Xt, weight)
         return X, Xt
+
+    def _final_model(self) -> Any:
+        """The tree model itself: the estimator, or the last step of a pipeline."""
+        model = _thaw(self.estimator_)
+        return _thaw(model.steps[-1][1]) if isinstance(model, Pipeline) else model
 
     def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

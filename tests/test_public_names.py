@@ -10,7 +10,7 @@ import pytest
 
 import skglex
 
-OPTIONAL = ["lightgbm", "matplotlib", "pandas", "polars", "shap"]
+OPTIONAL = ["lightgbm", "matplotlib", "onnx", "onnxruntime", "pandas", "polars", "shap"]
 # scikit-learn and XGBoost import pandas themselves where it is installed: only what comes on top counts.
 PRINT_OPTIONAL_IMPORTS = """
 import sys

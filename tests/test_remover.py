@@ -317,3 +317,47 @@ def test_bad_input():
     with pytest.warns(UserWarning, match="all features are removed"):
         remover = FeatureRemover(MODEL, [0, 1, 2, 3]).fit(FRAME)
     assert np.allclose(remover.predict(FRAME), GlexDecomposer(MODEL).fit(FRAME).intercept_, atol=1e-12)
+
+
+# -- exports --------------------------------------------------------------------------------------
+
+
+def test_to_xgboost(tmp_path):
+    labels = np.array(["a", "b", "c"])[np.digitize(Y, [5.0, 7.0])]
+    remover = FeatureRemover(xgb.XGBClassifier(n_estimators=10, max_depth=3), ["sex"]).fit(FRAME, labels)
+    booster = remover.to_xgboost()
+    margin = booster.predict(xgb.DMatrix(FRAME), output_margin=True)
+    assert np.allclose(margin, remover.decision_function(FRAME), atol=FLOAT32)
+    assert "sex" not in booster.get_score()
+    assert booster.feature_names == list(FRAME.columns)
+    booster.save_model(tmp_path / "fair.json")
+    loaded = xgb.XGBClassifier()
+    loaded.load_model(tmp_path / "fair.json")
+    assert np.allclose(loaded.predict_proba(FRAME), remover.predict_proba(FRAME), atol=FLOAT32)
+    in_pipeline = FeatureRemover(people_pipeline(), ["sex"]).fit(PEOPLE, Y)
+    encoded = in_pipeline.estimator_[:-1].transform(PEOPLE)
+    assert np.allclose(
+        in_pipeline.to_xgboost().inplace_predict(encoded), in_pipeline.predict(PEOPLE), atol=FLOAT32
+    )
+    with pytest.raises(ValueError, match=r"strength=1; got strength=0\.5"):
+        FeatureRemover(MODEL, ["sex"], strength=0.5).fit(FRAME).to_xgboost()
+
+
+def test_to_onnx():
+    runtime = pytest.importorskip("onnxruntime")
+    for estimator, target in (
+        (small(objective="count:poisson"), np.abs(Y)),
+        (xgb.XGBClassifier(n_estimators=5), np.where(Y > 6, "high", "low")),
+    ):
+        remover = FeatureRemover(estimator, ["sex"], weighting="path_dependent").fit(FRAME, target)
+        session = runtime.InferenceSession(remover.to_onnx().SerializeToString())
+        result = dict(
+            zip((o.name for o in session.get_outputs()), session.run(None, {"X": FRAME.to_numpy()}))
+        )
+        margin = remover.margin(FRAME)
+        assert np.allclose(result["margin"].ravel(), margin, atol=FLOAT32)
+        if is_classifier(remover):
+            assert np.array_equal(result["label"], remover.predict(FRAME))
+            assert np.allclose(result["probabilities"], remover.predict_proba(FRAME), atol=FLOAT32)
+        else:
+            assert np.allclose(result["variable"].ravel(), remover.predict(FRAME), rtol=FLOAT32)

@@ -1,12 +1,13 @@
 """Components: which there are, their tables, and everything summed from them."""
 
-from skglex.components._component import Axis, Component, Components
+from skglex.components._component import Axis, Component, Components, ComponentSource
 from skglex.components._decomposition import Decomposition, average_out
 from skglex.components._index import TooManyComponents, index_components
 
 __all__ = [
     "Axis",
     "Component",
+    "ComponentSource",
     "Components",
     "Decomposition",
     "TooManyComponents",

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from skglex._decomposer import GlexDecomposer
 
 
 @dataclass(frozen=True)
@@ -40,6 +37,17 @@ class Axis:
         return self.missing + 1
 
 
+class ComponentSource(Protocol):
+    """What components are made from: a fitted decomposer."""
+
+    @property
+    def component_importances_(self) -> NDArray[np.float64]: ...
+
+    def component_values(self, position: int, X: Any) -> NDArray[np.float64]: ...
+
+    def component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]: ...
+
+
 class Component:
     """A main effect or an interaction of a fitted model.
 
@@ -62,25 +70,19 @@ class Component:
         now, or raises a ValueError with the size if it does not fit.
     """
 
-    def __init__(self, decomposer: GlexDecomposer, position: int) -> None:
-        self._decomposer = decomposer
+    def __init__(self, source: ComponentSource, position: int, name: str, features: tuple[str, ...]) -> None:
+        self._source = source
         self._position = position
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        return self._decomposer._component_features(self._position)
+        self.name = name
+        self.features = features
 
     @property
     def order(self) -> int:
         return len(self.features)
 
     @property
-    def name(self) -> str:
-        return self._decomposer._component_names[self._position]
-
-    @property
     def importance(self) -> Any:
-        return self._decomposer.component_importances_[self._position]
+        return self._source.component_importances_[self._position]
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -96,7 +98,7 @@ class Component:
 
     @cached_property
     def _table(self) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        return self._decomposer._component_table(self._position)
+        return self._source.component_table(self._position)
 
     def evaluate(self, X: Any) -> NDArray[np.float64]:
         """The component's value at given rows.
@@ -111,7 +113,7 @@ class Component:
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             On the margin scale.
         """
-        return self._decomposer._evaluate_component(self._position, X)
+        return self._source.component_values(self._position, X)
 
     def __repr__(self) -> str:
         return f"<Component {self.name!r} of order {self.order}>"
@@ -120,10 +122,18 @@ class Component:
 class Components(Sequence[Component]):
     """All components, by position, by name or by the features (names or positions) in any order."""
 
-    def __init__(self, decomposer: GlexDecomposer) -> None:
-        self._names = list(decomposer._groups.names)
-        self._members = set(decomposer._model_names) - set(self._names)
-        self._all = [Component(decomposer, i) for i in range(len(decomposer._component_names))]
+    def __init__(
+        self,
+        source: ComponentSource,
+        component_names: list[str],
+        features: list[tuple[str, ...]],
+        *,
+        names: list[str],
+        grouped: set[str],
+    ) -> None:
+        self._names = names
+        self._grouped = grouped
+        self._all = [Component(source, i, *key) for i, key in enumerate(zip(component_names, features))]
         self._by_name = {c.name: c for c in self._all}
         self._by_features = {frozenset(c.features): c for c in self._all}
 
@@ -141,7 +151,7 @@ class Components(Sequence[Component]):
             return self._all[key]
         component = self._find(key)
         if component is None:
-            grouped = [name for name in _as_tuple(key) if name in self._members]
+            grouped = [name for name in _as_tuple(key) if name in self._grouped]
             raise KeyError(
                 f"no component {key!r}: "
                 + (

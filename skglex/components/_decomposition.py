@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from skglex.components._index import ComponentIndex
 from skglex.components._shapley import add_shapley
 from skglex.components._streaming import add_streamed
-from skglex.components._tables import ComponentTables, build_tables
+from skglex.components._tables import LARGEST_TABLE, MAX_CELLS, ComponentTables, build_tables
 from skglex.ensemble._fixed import FixedWeights
 from skglex.ensemble._leaves import LeafEnsemble
 from skglex.ensemble._patterns import group_patterns, sum_leaves
@@ -54,6 +55,33 @@ class Decomposition:
 
     def tables(self, index: ComponentIndex, n_jobs: int | None, verbose: int) -> ComponentTables:
         return build_tables(self.ensemble, self.players, index, self.weights, n_jobs=n_jobs, verbose=verbose)
+
+    def table_on_demand(
+        self,
+        index: ComponentIndex,
+        tables: ComponentTables,
+        position: int,
+        *,
+        n_jobs: int | None,
+        verbose: int,
+    ) -> ComponentTables:
+        """The table of one component that has none among ``tables``, if it fits."""
+        size = prod(float(tables.axis_size[a]) for a in tables.axes(position)) * self.ensemble.n_outputs
+        if size > LARGEST_TABLE:
+            raise ValueError(
+                f"the table of this component would have {size:,.0f} cells ({size / 2**27:,.1f} GiB). Use "
+                "evaluate(X), or train on fewer bins (max_bin)"
+            )
+        return build_tables(
+            self.ensemble,
+            self.players,
+            index,
+            self.weights,
+            wanted=np.array([position]),
+            max_cells=max(MAX_CELLS, int(size)),
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
 
     def components(
         self,

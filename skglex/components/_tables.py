@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._parallel import row_chunks, run, weight_chunks
+from skglex.components._component import Axis
 from skglex.components._index import ComponentIndex
 from skglex.ensemble._fixed import FixedWeights
 from skglex.ensemble._leaves import LeafEnsemble
@@ -18,6 +20,8 @@ from skglex.kernels.components import add_corners, condition_events, look_up, ma
 # Cells (of all outputs) of one table, and of all tables together: 16 MB and 256 MB of float64.
 MAX_CELLS = 1 << 21
 TOTAL_CELLS = 1 << 25
+# Cells of the largest table that is made on demand: 1 GB.
+LARGEST_TABLE = 1 << 27
 
 
 @dataclass(frozen=True)
@@ -52,11 +56,6 @@ class ComponentTables:
 
     def axes(self, component: int) -> range:
         return range(self.axis_ptr[component], self.axis_ptr[component + 1])
-
-    def first_bins(self, axis: int, n_bins: int) -> NDArray[np.int64]:
-        """The first bin of every cell along an axis."""
-        cells = self.maps[self.map_ptr[axis] : self.map_ptr[axis] + n_bins]
-        return np.unique(cells, return_index=True)[1]
 
     def table(self, component: int, n_outputs: int) -> NDArray[np.float64]:
         """Values over the cells, the outputs last."""
@@ -180,6 +179,36 @@ def build_tables(
         n_jobs=n_jobs,
     )
     return tables
+
+
+def table_axes(
+    tables: ComponentTables,
+    component: int,
+    ensemble: LeafEnsemble,
+    names: list[str],
+    categories: Mapping[int, NDArray[Any]],
+) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+    """A component's table as users see it: missing last on every axis, categories one by one."""
+    grid = ensemble.grid
+    values = tables.table(component, ensemble.n_outputs)
+    axes = []
+    for i, a in enumerate(tables.axes(component)):
+        slot = int(tables.axis_slot[a])
+        n_bins = int(grid.n_bins[slot])
+        feature = int(grid.features[slot])
+        cells = tables.maps[tables.map_ptr[a] : tables.map_ptr[a] + n_bins]
+        edges: NDArray[Any]
+        if grid.categorical[slot]:
+            first = np.arange(n_bins)
+            codes = grid.slot_cuts(slot).astype(np.int64)
+            edges = categories[feature][codes] if feature in categories else codes
+        else:
+            # the bins where this component changes, then missing
+            first = np.append(np.unique(cells[:-1], return_index=True)[1], n_bins - 1)
+            edges = grid.edges(slot)[first[1:-1] - 1]
+        values = np.take(values, cells[first], axis=i)
+        axes.append(Axis(names[feature], edges, bool(grid.categorical[slot]), len(first) - 1))
+    return tuple(axes), values
 
 
 def _sum_up(tables: ComponentTables, chosen: NDArray[np.int64], n_outputs: int) -> None:

@@ -30,7 +30,7 @@ def read(model: Any) -> ReadModel:
             "cannot decompose an XGBoost model with booster='gblinear': it is linear, its main effects are its "
             "coefficients. Use booster='gbtree' or 'dart'"
         )
-    counted = booster[: model.best_iteration + 1] if wrapped and _stopped_early(model) else booster
+    counted = counted_trees(model)
     tree_model, categories = _to_treelite(counted)
     link = str(tree_model.get_header_accessor().get_field("postprocessor"))
     if learner["objective"]["name"] == "multi:softmax" and not wrapped:
@@ -55,6 +55,14 @@ def read(model: Any) -> ReadModel:
         link=link,
         classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
     )
+
+
+def counted_trees(model: xgb.Booster | xgb.XGBModel) -> xgb.Booster:
+    """The trees that the model's own ``predict`` counts, as a booster."""
+    if not isinstance(model, xgb.XGBModel):
+        return model
+    booster = model.get_booster()
+    return booster[: model.best_iteration + 1] if _stopped_early(model) else booster
 
 
 def _wrapper_margin(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:

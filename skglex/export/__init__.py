@@ -1,0 +1,1 @@
+"""Exports of debiased models to other formats."""

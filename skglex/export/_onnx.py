@@ -1,0 +1,315 @@
+"""A leaf ensemble, debiased or not, as an ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from skglex.ensemble._grid import Grid
+from skglex.ensemble._leaves import LeafEnsemble
+from skglex.export._forest import Forest, without_gaps
+from skglex.export._grow import Splits, grow_forest
+
+_OPSETS = {"": 17, "ai.onnx.ml": 3}
+_IR_VERSION = 8
+# A categorical feature's codes are looked up in a table as long as the largest of them.
+_MAX_CODE = 1_000_000
+
+
+def onnx_model(
+    ensemble: LeafEnsemble,
+    n_features: int,
+    *,
+    removed: NDArray[np.bool_] | None = None,
+    leaf_weight: NDArray[np.float64] | None = None,
+    strength: float = 1.0,
+    link: str = "identity",
+    classes: NDArray[Any] | None = None,
+    missing: float = np.nan,
+    input_dtype: DTypeLike = np.float64,
+) -> Any:
+    """An ensemble as an ONNX model, on request without the conditions on some features.
+
+    The model has one input ``X`` of shape (n_samples, n_features) and the outputs ``margin``, of shape
+    (n_samples, n_outputs), and
+
+    * for a regressor ``variable``, its prediction: the inverse link of the margin, of the same shape;
+    * for a classifier ``label`` of shape (n_samples,) and ``probabilities`` of shape (n_samples, n_classes).
+
+    All features are in ``X``, the values of removed ones never matter. A categorical feature is passed as the
+    model's codes (positions among its categories). Values are cast to float32 first where the model does so,
+    comparisons are then exact; trees are summed in float64 and their sum is rounded to float32, the only type
+    that ``TreeEnsembleRegressor`` returns.
+
+    Parameters
+    ----------
+    ensemble : LeafEnsemble
+        The ensemble as it was read: leaves in the reader's order.
+    n_features : int
+        Number of columns of the model's input.
+    removed : ndarray of shape (n_slots,), bool, optional
+        Slots of the ensemble's grid that are averaged out.
+    leaf_weight : ndarray of shape (n_leaves,), float64, optional
+        E_l of every leaf: the weight of its conditions on the removed slots.
+    strength : float, default=1.0
+        From 0 (the ensemble as it is) to 1: how much of what the removed slots touch is taken out. In between
+        the trees are there twice.
+    link : str, default="identity"
+        Inverse link, by the names of `skglex._links`.
+    classes : ndarray of shape (n_classes,), optional
+        Labels (integers, booleans or strings) of a classifier. None: a regressor.
+    missing : float, default=nan
+        Value that counts as missing, besides NaN.
+    input_dtype : dtype, default=float64
+        Type of the input: float64 or float32.
+
+    Returns
+    -------
+    onnx.ModelProto
+    """
+    onnx = _import_onnx()
+    if np.dtype(input_dtype) not in (np.float64, np.float32):
+        raise ValueError(f"input_dtype must be float64 or float32; got {input_dtype!r}")
+    if (removed is None) != (leaf_weight is None):
+        raise ValueError("pass removed and leaf_weight together, or neither")
+    parts = []  # which slots go, and the leaf values
+    if removed is None or strength < 1:
+        none = np.zeros(len(ensemble.grid.features), dtype=bool)
+        parts.append((none, ensemble.value * (1.0 if removed is None else 1 - strength)))
+    if removed is not None and leaf_weight is not None and strength > 0:
+        parts.append((removed, ensemble.value * (strength * leaf_weight)[:, None]))
+
+    graph = _Graph(onnx)
+    x = _standardise(graph, "X", ensemble.grid.as_float32, missing)
+    sums = [_add_trees(graph, x, ensemble, gone, value, n_features) for gone, value in parts]
+    total = graph.add("Add", *sums) if len(sums) == 2 else sums[0]
+    base = graph.constant(ensemble.base.reshape(1, -1))
+    margin = graph.add("Add", total, base, name="margin")
+    outputs: list[Any] = [("margin", np.float64, [None, ensemble.n_outputs])]
+    response = _inverse_link(graph, link, margin)
+    if classes is None:
+        graph.add("Identity", response, name="variable")
+        width = 1 if link == "max_index" else ensemble.n_outputs
+        outputs.insert(0, ("variable", np.float64, [None, width]))
+    else:
+        labels = _check_classes(classes, ensemble.n_outputs)
+        _classify(graph, response, labels, ensemble.n_outputs)
+        outputs = [
+            ("label", labels.dtype, [None]),
+            ("probabilities", np.float64, [None, len(labels)]),
+            *outputs,
+        ]
+    return graph.model([("X", input_dtype, [None, n_features])], outputs)
+
+
+def _import_onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError(
+            "exporting to ONNX needs the package onnx, which is not installed: pip install 'skglex[onnx]'"
+        ) from error
+    return onnx
+
+
+class _Graph:
+    """Collects the nodes of an ONNX graph."""
+
+    def __init__(self, onnx: Any) -> None:
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def add(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
+        name = name or f"{operator}_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def constant(self, values: Any, dtype: DTypeLike | None = None) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, dtype=dtype), name))
+        return name
+
+    def cast(self, x: str, dtype: DTypeLike) -> str:
+        return self.add("Cast", x, to=self.type_of(dtype))
+
+    def type_of(self, dtype: DTypeLike) -> int:
+        dtype = np.dtype(dtype)
+        if dtype.kind in "OU":
+            return int(self.onnx.TensorProto.STRING)
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
+
+    def model(self, inputs: list[Any], outputs: list[Any]) -> Any:
+        helper = self.onnx.helper
+        described = [
+            [helper.make_tensor_value_info(name, self.type_of(dtype), shape) for name, dtype, shape in group]
+            for group in (inputs, outputs)
+        ]
+        graph = helper.make_graph(self.nodes, "skglex", *described, initializer=self.constants)
+        opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="skglex")
+        self.onnx.checker.check_model(model)
+        return model
+
+
+def _standardise(graph: _Graph, x: str, as_float32: bool, missing: float) -> str:
+    """The input in float64, after the model's own cast, with NaN for all that is missing."""
+    x = graph.cast(graph.cast(x, np.float32) if as_float32 else x, np.float64)
+    if np.isnan(missing):
+        return x
+    value = np.float64(np.float32(missing)) if as_float32 else np.float64(missing)
+    return graph.add(
+        "Where", graph.add("Equal", x, graph.constant(value)), graph.constant(np.float64(np.nan)), x
+    )
+
+
+def _add_trees(
+    graph: _Graph,
+    x: str,
+    ensemble: LeafEnsemble,
+    removed: NDArray[np.bool_],
+    value: NDArray[np.float64],
+    n_features: int,
+) -> str:
+    """The sum of the trees, without base, of shape (n_samples, n_outputs)."""
+    grown, splits = grow_forest(ensemble, removed, value)
+    forest, origin = without_gaps(grown)
+    x, column = _add_memberships(graph, x, splits, ensemble.grid, n_features)
+    output = ensemble.output[ensemble.tree_ptr[:-1]][origin]
+    trees = _tree_attributes(graph.onnx, forest, splits, column, ensemble.grid, output, ensemble.n_outputs)
+    sums = graph.add("TreeEnsembleRegressor", x, domain="ai.onnx.ml", **trees)
+    return graph.cast(sums, np.float64)
+
+
+def _add_memberships(
+    graph: _Graph, x: str, splits: Splits, grid: Grid, n_features: int
+) -> tuple[str, dict[int, int]]:
+    """Append a column of 0 (goes left) and 1 per set of categories; say which column a split looks at."""
+    by_slot: dict[int, list[int]] = {}
+    for number, members in enumerate(splits.members):
+        if members is not None:
+            by_slot.setdefault(splits.slot[number], []).append(number)
+    parts = [x]
+    column: dict[int, int] = {}
+    for slot, numbers in by_slot.items():
+        codes = grid.slot_cuts(slot)
+        if codes[0] < 0 or codes[-1] > _MAX_CODE or (codes != np.floor(codes)).any():
+            raise ValueError(
+                f"cannot export the categories of feature {grid.features[slot]} to ONNX: they must be codes "
+                f"from 0 to {_MAX_CODE:,}; got {codes.tolist()[:5]}"
+            )
+        # rows: below 0, the codes, above them, missing
+        bin_of_row = np.full(int(codes[-1]) + 4, len(codes))
+        bin_of_row[codes.astype(np.int64) + 1] = np.arange(len(codes))
+        bin_of_row[-1] = len(codes) + 1
+        left = np.array([np.frombuffer(splits.members[n] or b"", np.uint8) for n in numbers])
+        table = graph.constant(1.0 - left.T[bin_of_row], np.float64)
+        feature = graph.constant(int(grid.features[slot]), np.int64)
+        values = graph.add("Gather", x, feature, axis=1)
+        lowest, highest = (graph.constant(bound, np.float64) for bound in (-1, codes[-1] + 1))
+        known = graph.add("Clip", graph.add("Floor", values), lowest, highest)
+        absent = graph.constant(codes[-1] + 2, np.float64)
+        row = graph.add("Where", graph.add("IsNaN", values), absent, known)
+        row = graph.cast(graph.add("Add", row, graph.constant(1, np.float64)), np.int64)
+        parts.append(graph.add("Gather", table, row, axis=0))
+        column |= dict(zip(numbers, range(n_features + len(column), n_features + len(column) + len(numbers))))
+    return (graph.add("Concat", *parts, axis=1) if len(parts) > 1 else x), column
+
+
+def _tree_attributes(
+    onnx: Any,
+    forest: Forest,
+    splits: Splits,
+    column: dict[int, int],
+    grid: Grid,
+    output: NDArray[np.int32],
+    n_outputs: int,
+) -> dict[str, Any]:
+    """Attributes of the operator ``TreeEnsembleRegressor``, version 3."""
+    leaf = forest.left < 0
+    n_nodes = np.diff(np.append(forest.roots, len(leaf)))
+    tree = np.repeat(np.arange(forest.n_trees), n_nodes)
+    node = np.arange(len(leaf)) - forest.roots[tree]
+    # one entry per split, then one that leaves take
+    tests = [_test(number, splits, column, grid) for number in range(len(splits.slot))]
+    feature, mode, threshold, missing_true = zip(*tests, (0, "LEAF", 0.0, 0))
+    split = np.where(leaf, len(tests), forest.split)
+    children = (np.where(leaf, 0, node[side]) for side in (forest.left, forest.right))
+    true_id, false_id = children
+    at, width = np.flatnonzero(leaf), forest.value.shape[1]
+    targets = output[tree[at]][:, None] + np.arange(width)
+    double = onnx.TensorProto.DOUBLE
+    thresholds, weights = np.array(threshold)[split], forest.value[at].ravel()
+    return {
+        "nodes_treeids": tree.tolist(),
+        "nodes_nodeids": node.tolist(),
+        "nodes_featureids": np.array(feature)[split].tolist(),
+        "nodes_modes": np.array(mode)[split].tolist(),
+        "nodes_values_as_tensor": onnx.helper.make_tensor("values", double, [len(split)], thresholds),
+        "nodes_truenodeids": true_id.tolist(),
+        "nodes_falsenodeids": false_id.tolist(),
+        "nodes_missing_value_tracks_true": np.array(missing_true)[split].tolist(),
+        "target_treeids": np.repeat(tree[at], width).tolist(),
+        "target_nodeids": np.repeat(node[at], width).tolist(),
+        "target_ids": targets.ravel().tolist(),
+        "target_weights_as_tensor": onnx.helper.make_tensor("weights", double, [len(weights)], weights),
+        "n_targets": n_outputs,
+    }
+
+
+def _test(number: int, splits: Splits, column: dict[int, int], grid: Grid) -> tuple[int, str, float, int]:
+    """Feature, comparison, threshold, and whether missing goes left, of one split."""
+    mode = "BRANCH_LEQ" if grid.less_equal else "BRANCH_LT"
+    if number in column:
+        return column[number], mode, 0.5, 0
+    slot, cut = splits.slot[number], splits.cut[number]
+    feature, missing_left = int(grid.features[slot]), int(splits.missing_left[number])
+    cuts = grid.slot_cuts(slot)
+    if cut == 0:  # no number goes left
+        return feature, "BRANCH_LT", -np.inf, missing_left
+    if cut > len(cuts):  # all numbers go left
+        return feature, "BRANCH_LEQ", np.inf, missing_left
+    return feature, mode, float(cuts[cut - 1]), missing_left
+
+
+def _inverse_link(graph: _Graph, link: str, margin: str) -> str:
+    links: dict[str, Callable[[], str]] = {
+        "identity": lambda: margin,
+        "identity_multiclass": lambda: margin,
+        "sigmoid": lambda: graph.add("Sigmoid", margin),
+        "exponential": lambda: graph.add("Exp", margin),
+        "softmax": lambda: graph.add("Softmax", margin, axis=1),
+        "hinge": lambda: graph.cast(graph.add("Greater", margin, graph.constant(np.float64(0))), np.float64),
+        "max_index": lambda: graph.cast(graph.add("ArgMax", margin, axis=1, keepdims=1), np.float64),
+    }
+    if link not in links:
+        raise ValueError(f"the inverse link {link!r} cannot be exported to ONNX; known are {sorted(links)}")
+    return links[link]()
+
+
+def _check_classes(classes: NDArray[Any], n_outputs: int) -> NDArray[Any]:
+    classes = np.asarray(classes)
+    if classes.ndim != 1 or len(classes) != max(n_outputs, 2):
+        raise ValueError(
+            f"cannot export a classifier with {n_outputs} outputs and the classes {classes.tolist()} to "
+            "ONNX: there must be one output for two classes, or one output per class"
+        )
+    if classes.dtype.kind == "b":
+        return classes
+    if classes.dtype.kind in "iuf" and (classes.astype(np.int64) == classes).all():
+        return classes.astype(np.int64)
+    if all(isinstance(label, str) for label in classes.tolist()):
+        return classes.astype(object)
+    raise ValueError(f"labels must be integers, booleans or strings to export a classifier; got {classes!r}")
+
+
+def _classify(graph: _Graph, response: str, labels: NDArray[Any], n_outputs: int) -> None:
+    if n_outputs == 1:
+        other = graph.add("Sub", graph.constant(np.float64(1)), response)
+        response = graph.add("Concat", other, response, axis=1)
+    graph.add("Identity", response, name="probabilities")
+    best = graph.add("ArgMax", response, axis=1, keepdims=0)
+    graph.add("Gather", graph.constant(labels), best, axis=0, name="label")

@@ -1,0 +1,189 @@
+"""The kernels beside plain NumPy statements of the same, and as plain Python."""
+
+import os
+import subprocess
+import sys
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+import pytest
+
+from skglex.ensemble._leaves import Conditions
+from skglex.kernels.binning import bin_columns
+from skglex.kernels.components import condition_events, distinct_patterns, subset_rank
+from skglex.kernels.games import _shapley, _shapley_interactions, _sum_over_subsets
+from skglex.kernels.patterns import BLOCK, violations
+from skglex.kernels.wide import binomials, ranked_from_background, ranked_from_ratios
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("less_equal", [False, True])
+@pytest.mark.parametrize("as_float32", [False, True])
+def test_bin_columns(less_equal, as_float32):
+    cuts = np.array([-1.5, 0.0, 0.1, 0.3], dtype=np.float32).astype(np.float64)
+    beside = np.concatenate(
+        [np.nextafter(cuts, -9), cuts, np.nextafter(cuts, 9), [np.inf, -np.inf, -0.0, np.nan]]
+    )
+    x = beside.astype(np.float32).astype(float) if as_float32 else beside
+    goes_right = x[:, None] > cuts if less_equal else x[:, None] >= cuts
+    expected = np.where(np.isnan(x), len(cuts) + 1, goes_right.sum(axis=1))
+    out = np.empty((1, len(beside)), np.uint16)
+    ptr = np.array([0, len(cuts)])
+    bin_columns(beside[None], cuts, ptr, np.array([False]), less_equal, as_float32, out)
+    assert np.array_equal(out[0], expected)
+
+
+def test_bin_categories():
+    codes = np.array([2.0, 5.0, 7.0])
+    given = np.array([2, 5, 7, 5.9, -0.5, -1, 3, 1e9, np.inf, np.nan, 8, 0])
+    out = np.empty((1, len(given)), np.uint16)
+    bin_columns(given[None], codes, np.array([0, 3]), np.array([True]), False, True, out)
+    assert out[0].tolist() == [0, 1, 2, 1, 3, 3, 3, 3, 3, 4, 3, 3]
+
+
+def some_conditions():
+    """Intervals with and without missing, an empty one, and a set of categories, on one feature of 7 bins."""
+    none = np.iinfo(np.uint16).max
+    lo, hi = np.array([0, 2, 2, 3, 0], np.uint16), np.array([4, 6, 5, 3, 0], np.uint16)
+    missing = np.array([none, 6, 6, none, none], np.uint16)
+    mask = np.array([-1, -1, -1, -1, 0])
+    inside = np.array(
+        [[1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 0, 1], [0] * 7, [1, 0, 1, 1, 0, 0, 1]],
+        bool,
+    )
+    masks = inside[4].astype(np.uint8)
+    return Conditions(np.zeros(5, np.int32), lo, hi, missing, mask, masks), inside
+
+
+def test_violations_and_events():
+    conditions, inside = some_conditions()
+    bins = RNG.integers(0, 7, size=(1, 500)).astype(np.uint16)
+    ids, bits = np.array([4, 1, 0, 2, 3], np.int32), np.arange(5, dtype=np.uint8)
+    pattern = np.empty(BLOCK, np.uint16)
+    violations(bins, 100, 300, conditions, ids, bits, 0, 5, pattern)
+    expected = sum((~inside[c][bins[0, 100:300]]).astype(int) << bit for bit, c in enumerate(ids))
+    assert np.array_equal(pattern[:200], expected)
+
+    ptr, at, sign = np.empty(6, np.int64), np.empty(40, np.int32), np.empty(40, np.int8)
+    condition_events(conditions, np.array([7]), ptr, at, sign, True)
+    for c in range(5):
+        corners = np.zeros(8)
+        np.add.at(corners, at[ptr[c] : ptr[c + 1]], sign[ptr[c] : ptr[c + 1]])
+        assert np.array_equal(np.cumsum(corners)[:7], inside[c])
+
+
+def test_distinct_patterns():
+    table = np.full(4 * BLOCK, -1, np.int64)
+    slot, found = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
+    for high in (3, 2**63):
+        pattern = RNG.integers(0, high, size=BLOCK, dtype=np.uint64)
+        n = distinct_patterns(pattern, BLOCK, table, slot, found)
+        assert n == len(np.unique(pattern))
+        assert np.array_equal(found[slot], pattern)
+        assert (table == -1).all()
+
+
+def test_sum_over_subsets():
+    f = RNG.normal(size=16)
+    expected = [sum(f[b] for b in range(16) if b & a == b) for a in range(16)]
+    _sum_over_subsets(f, 4)
+    assert np.allclose(f, expected, atol=1e-12)
+
+
+def played(fixed, met, k):
+    """What the leaf pays to every coalition of its players."""
+    return {t: fixed[t] if t & met == t else 0.0 for t in range(1 << k)}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_shapley(k):
+    fixed = RNG.random(1 << k)
+    n_bits = np.array([bin(t).count("1") for t in range(1 << k)])
+    values, pairs = np.empty((k, 1 << k)), np.empty((k * (k - 1) // 2, 1 << k))
+    _shapley(fixed, k, n_bits, values)
+    _shapley_interactions(fixed, k, n_bits, pairs)
+    for violated in range(1 << k):
+        v = played(fixed, (1 << k) - 1 - violated, k)
+        for i in range(k):
+            expected = sum(
+                factorial(n_bits[t]) * factorial(k - 1 - n_bits[t]) / factorial(k) * (v[t | 1 << i] - v[t])
+                for t in v
+                if not t >> i & 1
+            )
+            assert np.isclose(values[i, violated], expected, atol=1e-12)
+        for c, (i, j) in enumerate(combinations(range(k), 2)):
+            expected = sum(
+                factorial(n_bits[t])
+                * factorial(k - 2 - n_bits[t])
+                / factorial(k - 1)
+                * (v[t | 1 << i | 1 << j] - v[t | 1 << i] - v[t | 1 << j] + v[t])
+                for t in v
+                if not (t >> i & 1 or t >> j & 1)
+            )
+            assert np.isclose(pairs[c, violated], expected / 2, atol=1e-12)
+
+
+@pytest.mark.parametrize("max_order", [0, 1, 3, 6])
+def test_ranks(max_order):
+    k = 6
+    choose, offset = binomials(k)
+    masks = sorted(
+        (t for t in range(1 << k) if bin(t).count("1") <= max_order), key=lambda t: (bin(t).count("1"), t)
+    )
+    assert [subset_rank(np.uint64(t), choose, offset) for t in masks] == list(range(len(masks)))
+
+    ratio = RNG.random(k)
+    out = np.empty(len(masks))
+    ranked_from_ratios(ratio, max_order, out)
+    expected = [np.prod([ratio[i] for i in range(k) if not t >> i & 1]) for t in masks]
+    assert np.allclose(out, expected, atol=1e-15)
+
+    # one condition per feature: bin 0 of two; the background as it falls
+    none = np.full(k, np.iinfo(np.uint16).max, np.uint16)
+    zero, one = np.zeros(k, np.uint16), np.ones(k, np.uint16)
+    features = np.arange(k, dtype=np.int32)
+    conditions = Conditions(features, zero, one, none, np.full(k, -1), np.zeros(0, np.uint8))
+    bins = RNG.integers(0, 2, size=(k, 3000)).astype(np.uint16)
+    weight = RNG.random(3000)
+    out = np.zeros(len(masks))
+    players = np.arange(k, dtype=np.uint8)
+    ranked_from_background(bins, weight, weight.sum(), conditions, features, players, 0, k, k, max_order, out)
+    expected = [
+        weight[(bins[[i for i in range(k) if not t >> i & 1]] == 0).all(axis=0)].sum() / weight.sum()
+        for t in masks
+    ]
+    assert np.allclose(out, expected, atol=1e-12)
+
+
+PROGRAM = """
+import numpy as np, xgboost as xgb
+from skglex import FeatureRemover, GlexDecomposer
+rng = np.random.default_rng(0)
+X = rng.normal(size=(30, 3)).astype(np.float32)
+X[rng.random(X.shape) < 0.1] = np.nan
+model = xgb.XGBRegressor(n_estimators=3, max_depth=3, n_jobs=1).fit(X, np.nan_to_num(X[:, 0] * X[:, 1]))
+out = []
+for weighting in ("empirical", "path_dependent"):
+    dec = GlexDecomposer(model, weighting=weighting).fit(X)
+    out += [dec.transform(X), dec.shap_values(X), dec.shap_interaction_values(X).reshape(30, -1)]
+    out += [FeatureRemover(model, [0], weighting=weighting).fit(X).predict(X)[:, None]]
+print(repr(float(np.column_stack(out) @ rng.normal(size=sum(o.shape[1] for o in out)) @ rng.normal(size=30))))
+"""
+
+
+def test_plain_python():
+    """The kernels do the same without numba (where the wrap-around of unsigned numbers warns)."""
+    results = [
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", PROGRAM],
+            env={**os.environ, "NUMBA_DISABLE_JIT": disable},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for disable in ("0", "1")
+    ]
+    # the same operations, but numba may fuse a multiplication and an addition
+    assert np.isclose(float(results[0]), float(results[1]), rtol=1e-10)
