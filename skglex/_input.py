@@ -50,7 +50,8 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
         for out, feature in zip(columns, grid.features):
             # by position: names may occur twice where a model is trained on an array
             column = rows.iloc[:, feature] if hasattr(rows, "iloc") else rows[names[feature]]
-            out[:] = frame_column(column, names[feature], spec.categories.get(int(feature)))
+            known = spec.categories.get(int(feature))
+            out[:] = frame_column(column, names[feature], known, spec.unknown_is_missing)
     elif sp.issparse(X):
         part = (
             X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
@@ -73,7 +74,9 @@ def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
     return [(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
 
 
-def frame_column(column: Any, name: Any, categories: NDArray[Any] | None = None) -> NDArray[np.float64]:
+def frame_column(
+    column: Any, name: Any, categories: NDArray[Any] | None = None, unknown_is_missing: bool = False
+) -> NDArray[np.float64]:
     """One data-frame column as numbers; missing is NaN.
 
     A categorical column becomes the model's codes: by value where the model keeps the ``categories`` it was
@@ -94,6 +97,8 @@ def frame_column(column: Any, name: Any, categories: NDArray[Any] | None = None)
     out = np.full(len(codes), np.nan)
     known = codes >= 0
     out[known] = new[codes[known]]
+    if unknown_is_missing:
+        out[out == -1] = np.nan
     if (out == -1).any():
         unseen = sorted({str(values[c]) for c in codes[known][out[known] == -1]})
         raise ValueError(

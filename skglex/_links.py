@@ -24,11 +24,21 @@ def _largest(margin: Margin) -> Margin:
     return margin.argmax(axis=1, keepdims=True).astype(np.float64)
 
 
+def _probability(margin: Margin) -> Margin:
+    """Clip estimated probabilities to [0, 1]; several classes are scaled to sum to 1."""
+    p = np.clip(margin, 0.0, 1.0)
+    if p.shape[1] == 1:
+        return p
+    total = p.sum(axis=1, keepdims=True)
+    return np.divide(p, total, out=np.full_like(p, 1 / p.shape[1]), where=total > 0)
+
+
 def _identity(margin: Margin) -> Margin:
     return margin
 
 
-# treelite's names, plus "max_index" for models that return the winning class itself
+# treelite's names, plus "max_index" for models that return the winning class itself, and "probability" for
+# those whose margin is a probability that may leave [0, 1]
 _INVERSE: dict[str, Callable[[Margin], Margin]] = {
     "identity": _identity,
     "identity_multiclass": _identity,
@@ -37,6 +47,7 @@ _INVERSE: dict[str, Callable[[Margin], Margin]] = {
     "softmax": _softmax,
     "hinge": _hinge,
     "max_index": _largest,
+    "probability": _probability,
 }
 
 

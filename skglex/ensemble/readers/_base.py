@@ -30,6 +30,8 @@ class InputSpec:
         The columns that the model was trained on, where it knows them.
     categories : mapping of int to ndarray
         Category values by code, for the features whose data-frame categories the model maps to codes itself.
+    unknown_is_missing : bool
+        Whether a category that is not among ``categories`` counts as missing (else it is refused).
     missing : float
         The value that counts as missing, besides NaN.
     sparse_is_missing : bool
@@ -39,6 +41,7 @@ class InputSpec:
     n_features: int
     feature_names: list[str] | None = None
     categories: Mapping[int, NDArray[Any]] = field(default_factory=dict)
+    unknown_is_missing: bool = False
     missing: float = np.nan
     sparse_is_missing: bool = False
 

@@ -1,0 +1,91 @@
+"""
+Random planted forest
+=====================
+
+A random planted forest [1]_ is a sum of leaves that depend on at most ``max_interaction`` features each. Its
+decomposition into main effects and interactions therefore stops there: the picture of the components is the
+whole model. Here the truth has two main effects and one interaction,
+
+.. math:: y = x_0 + x_1 + 2 x_0 x_1 + \\varepsilon,
+
+and two more features that do nothing.
+"""
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.stats import randint, uniform
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.metrics import mean_squared_error
+from sklearn.model_selection import RandomizedSearchCV, train_test_split
+
+from skglex import GlexDecomposer, RandomPlantedForestRegressor
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(2000, 4))
+y = X[:, 0] + X[:, 1] + 2 * X[:, 0] * X[:, 1] + rng.normal(size=2000)
+X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+
+# %%
+# The order of the model
+# ----------------------
+# Test errors by ``max_interaction`` show what order the truth has: one feature is too few, more than two gain
+# nothing. The noise alone has the error 1.
+for order in (1, 2, 3):
+    forest = RandomPlantedForestRegressor(max_interaction=order, random_state=0).fit(X_train, y_train)
+    print(f"max_interaction={order}: {mean_squared_error(y_test, forest.predict(X_test)):.2f}")
+boosting = HistGradientBoostingRegressor(random_state=0).fit(X_train, y_train)
+print(f"gradient boosting: {mean_squared_error(y_test, boosting.predict(X_test)):.2f}")
+
+# %%
+# Tuning
+# ------
+# The forests are ordinary estimators, so scikit-learn's searches tune them. These four parameters matter
+# most.
+search = RandomizedSearchCV(
+    RandomPlantedForestRegressor(n_estimators=30, random_state=0),
+    {
+        "max_interaction": [1, 2, 3],
+        "n_splits": randint(20, 150),
+        "t_try": uniform(0.2, 0.8),
+        "split_try": randint(3, 20),
+    },
+    n_iter=15,
+    cv=3,
+    scoring="neg_mean_squared_error",
+    random_state=0,
+).fit(X_train, y_train)
+print(search.best_params_)
+print(f"test error: {mean_squared_error(y_test, search.predict(X_test)):.2f}")
+
+# %%
+# Components
+# ----------
+# The training rows are the background over which the components average to zero.
+forest = RandomPlantedForestRegressor(max_interaction=2, random_state=0).fit(X_train, y_train)
+decomposer = GlexDecomposer(forest).fit(X_train)
+for component in decomposer.strongest_components(4):
+    print(f"{component.name:6} {component.importance:.2f}")
+
+# %%
+# Both main effects are the line x, and the interaction is 2 x0 x1, up to the error of the fit.
+grid = np.linspace(-2, 2, 81)
+rows = np.zeros((81, 4))
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
+for k, ax in enumerate(axes[:2]):
+    rows[:, :2] = grid[:, None]
+    ax.step(grid, decomposer[f"x{k}"].evaluate(rows), where="post", label="component")
+    ax.plot(grid, grid, "k--", lw=1, label="truth")
+    ax.set(xlabel=f"x{k}", title=f"main effect of x{k}")
+    ax.legend()
+a, b = np.meshgrid(grid, grid)
+plane = np.column_stack([a.ravel(), b.ravel(), np.zeros((a.size, 2))])
+surface = decomposer["x0:x1"].evaluate(plane).reshape(a.shape)
+mesh = axes[2].pcolormesh(grid, grid, surface, cmap="RdBu_r", vmin=-8, vmax=8)
+axes[2].set(xlabel="x0", ylabel="x1", title="interaction x0:x1")
+figure.colorbar(mesh, ax=axes[2])
+plt.show()
+
+# %%
+# .. [1] Hiabu, M., Mammen, E. and Meyer, J. T. (2020). Random planted forest: a directly interpretable tree
+#    ensemble. https://arxiv.org/abs/2012.14563

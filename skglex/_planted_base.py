@@ -1,0 +1,178 @@
+"""What the random planted forest's regressor and classifier share: everything but the meaning of y."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from skglex._parallel import run
+from skglex._planted_categories import category_codes, encode_categories, order_by_target, ranks
+from skglex._planted_leaves import PlantedLeaves, encode_columns
+from skglex.kernels.planted_forest import grow_family
+from skglex.kernels.planted_split import RANDOM
+
+
+class BasePlantedForest(BaseEstimator, ABC):
+    """Grow families on coded features, and sum their leaves."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "max_interaction": [Interval(Integral, 1, None, closed="left"), None],
+        "n_splits": [Interval(Integral, 0, None, closed="left")],
+        "split_try": [Interval(Integral, 1, 10_000, closed="both")],
+        "t_try": [Interval(Real, 0, 1, closed="right")],
+        "split_decay_rate": [Interval(Real, 0, None, closed="left")],
+        "max_candidates": [Interval(Integral, 1, None, closed="left")],
+        "delete_leaves": ["boolean"],
+        "bootstrap": ["boolean"],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+        "max_bins": [Interval(Integral, 2, None, closed="left"), None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    leaves_: PlantedLeaves
+    categories_: dict[int, Any]
+    _gains: NDArray[np.float64]
+
+    # How thresholds are chosen; tests set EVEN or FIRST, which grow one family as the R package does with
+    # deterministic=TRUE, without a bootstrap sample.
+    _rule = RANDOM
+
+    @abstractmethod
+    def _check_target(self, y: NDArray[Any]) -> tuple[NDArray[np.float64], int, float, float]:
+        """Return the columns to fit, the kernel's loss, delta and epsilon."""
+
+    def _place_values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values with one column per output, from those with one per fitted column."""
+        return values
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN is a missing value. pandas categorical columns are ordered by the mean target.
+        y : array-like of shape (n_samples,) or, for a regressor, (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Rows of weight 0 are left out.
+
+        Returns
+        -------
+        self
+        """
+        more = self.warm_start and hasattr(self, "leaves_")
+        n_old = self.leaves_.n_families if more else 0
+        if self.n_estimators < n_old:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be at least the {n_old} families already grown when "
+                "warm_start=True. Raise n_estimators, or set warm_start=False to start again."
+            )
+        if more:
+            X, categories = encode_categories(X, self.categories_), None
+        else:
+            X, categories = category_codes(X)
+            self.categories_ = {}
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=not more,
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite="allow-nan",
+            multi_output=True,
+        )
+        target, loss, delta, epsilon = self._check_target(y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        for j, names in (categories or {}).items():
+            order = order_by_target(X[:, j], target, weight)
+            self.categories_[j] = names.take(order)
+            X[:, j] = ranks(X[:, j], order)
+        used = weight > 0
+        if not used.any():
+            raise ValueError("sample_weight is zero for every sample, but at least one must be positive.")
+        if not used.all():
+            X, target, weight = X[used], np.ascontiguousarray(target[used]), weight[used]
+
+        codes, n_codes, edges = encode_columns(X, self.max_bins)
+        max_interaction = (
+            X.shape[1] if self.max_interaction is None else min(self.max_interaction, X.shape[1])
+        )
+
+        def grow(seed: np.uint64) -> tuple[PlantedLeaves, NDArray[np.float64]]:
+            grown = grow_family(
+                codes,
+                n_codes,
+                target,
+                weight,
+                loss,
+                seed,
+                max_interaction,
+                self.n_splits,
+                self.split_try,
+                float(self.t_try),
+                float(self.split_decay_rate),
+                min(self.max_candidates, X.shape[1] * (2 * self.n_splits + 1)),
+                bool(self.delete_leaves),
+                bool(self.bootstrap),
+                self.min_samples_leaf,
+                delta,
+                epsilon,
+                self._rule,
+            )
+            values = self._place_values(grown[-2])
+            return PlantedLeaves.from_family((*grown[:-2], values, grown[-1]), edges), grown[-1]
+
+        # All seeds are drawn, so that families added later are those of a larger forest grown at once.
+        seeds = check_random_state(self.random_state).randint(
+            np.iinfo(np.int64).max, size=self.n_estimators, dtype=np.int64
+        )[n_old:]
+        grown = run(
+            grow,
+            [(np.uint64(seed),) for seed in seeds],
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+            label="growing",
+        )
+        if grown:
+            parts, gains = zip(*grown)
+            self.leaves_ = PlantedLeaves.concatenate([self.leaves_, *parts] if more else list(parts))
+            self._gains = sum(gains, self._gains if more else np.zeros(X.shape[1]))
+        return self
+
+    def _encode(self, X: Any) -> NDArray[np.float64]:
+        """Rows as the boxes see them: categories replaced by their places, missing values NaN."""
+        X = encode_categories(X, self.categories_)
+        return validate_data(self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite="allow-nan")
+
+    def _margin(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return self.leaves_.predict(self._encode(X), self.n_jobs)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """How much the splits on each feature lowered the loss beyond their leaf's update; they sum to 1."""
+        check_is_fitted(self)
+        total = self._gains.sum()
+        return self._gains / total if total > 0 else np.zeros_like(self._gains)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "leaves_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
