@@ -147,6 +147,7 @@ def collect_conditions(
     none = np.iinfo(grid.dtype).max
     base = int(n_bins.max(initial=2)) + 1
     by_mask = np.zeros(len(slot), dtype=bool) if mask is None else mask >= 0
+    hi = np.maximum(lo, hi)  # an interval that ends before it begins is empty: kernels wrap around
     entry_condition = np.empty(len(slot), dtype=np.int32)
 
     def encode(s, a, b, m):  # type: ignore[no-untyped-def]
