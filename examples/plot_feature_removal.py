@@ -155,7 +155,7 @@ print(overlap.to_string())
 #   share of men *among those who work that long*, so the hours go on telling the sex. With :math:`\tau = 10`
 #   the two features depend on each other less, and the weightings come closer.
 # * **Refitting does not remove the direct effect**: the hours stand in for sex. The less they tell about it, the
-#   less of it comes back. (What a perfect model gives is known here: 30.0, 29.8, 25.2 and 14.9 for the four rows.)
+#   less of it comes back. (A perfect model without sex is known here; it gives 30.0, 29.8, 25.2 and 14.9.)
 # * With :math:`\tau = 1` nothing can be relied on, and the spread over the seeds gives it away.
 #
 # The picture, as in figure 5 of the paper: the salaries predicted for the test rows, by sex. On the left the paper's

@@ -102,6 +102,12 @@ def test_removed_feature():
         ({"groups": pd.Series(["a", "a", "a", "b", None], dtype="category")}, "groups has missing values"),
         ({"groups": pd.Series(["a", "a", "a", "b", None], dtype="string")}, "groups has missing values"),
         ({"groups": pd.Series([0, 0, 0, 1, None], dtype="Int64")}, "groups has missing values"),
+        (
+            {"groups": np.array(["a", "a", "a", "b", 1], dtype=object)},
+            "groups mixes strings with other labels",
+        ),
+        ({"groups": np.ones((5, 2))}, r"groups has the shape \(5, 2\); pass one column"),
+        ({"y_pred": [], "groups": []}, "minimum of 1 is required"),
         ({"y_pred": np.ones((5, 2))}, r"y_pred has the shape \(5, 2\); pass one column"),
         ({"y_pred": list("xxxyy")}, "y_pred must be numbers"),
         ({"y_pred": [1, 2, 3, 4, np.nan]}, "y_pred contains NaN"),

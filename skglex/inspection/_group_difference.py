@@ -51,10 +51,8 @@ def group_statistics(
     """
     compute = _find_statistic(statistic)
     values = _check_predictions(y_pred)
-    labels = column_or_1d(groups)
+    labels = _check_groups(groups)
     check_consistent_length(values, labels)
-    if any(_is_missing(label) for label in labels):
-        raise ValueError("groups has missing values: leave these rows out, or give them a label of their own")
     masks = {label: labels == label for label in np.unique(labels).tolist()}
     if sample_weight is None:
         return {label: float(compute(values[rows])) for label, rows in masks.items()}
@@ -106,6 +104,7 @@ def group_difference(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from skglex import FeatureRemover
     >>> from skglex.datasets import make_salary
     >>> from skglex.inspection import group_difference
@@ -170,6 +169,18 @@ def _check_predictions(y_pred: Any) -> NDArray[np.float64]:
             f"y_pred must be numbers; got {values.dtype} values. Of labels, pass `predict(X) == label`"
         )
     return check_array(column_or_1d(values), ensure_2d=False, dtype=np.float64, input_name="y_pred")
+
+
+def _check_groups(groups: Any) -> NDArray[Any]:
+    labels = np.asarray(groups)
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        raise ValueError(f"groups has the shape {labels.shape}; pass one column, with a label for each row")
+    labels = column_or_1d(labels)
+    if any(_is_missing(label) for label in labels):
+        raise ValueError("groups has missing values: leave these rows out, or give them a label of their own")
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError("groups mixes strings with other labels: pass labels of one type")
+    return labels
 
 
 def _check_weights(sample_weight: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
