@@ -428,6 +428,11 @@ class FeatureRemover(TreeModelWrapper):
                 raw += resolve_features(item, self._model_names)
                 removed.update(raw)
             elif _is_name(item) and item not in raw_names:
+                if item not in self._model_names:
+                    raise ValueError(
+                        f"features names the unknown feature {item!r}; known are the raw columns {raw_names[:20]} and, "
+                        f"after the preprocessing, {self._model_names[:20]}"
+                    )
                 removed.update(resolve_features(item, self._model_names))
             else:
                 position = resolve_features(item, raw_names)[0]
@@ -457,8 +462,16 @@ class FeatureRemover(TreeModelWrapper):
 
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
         if self.strength == 1:
-            X = fill_columns(X, self._raw_removed, self._fill, getattr(self, "feature_names_in_", None))
+            X = fill_columns(X, self._raw_removed, self._fill, names)
+        elif is_frame(X) and names is not None:
+            given = {str(name) for name in X.columns}
+            if absent := [str(names[i]) for i in self._raw_removed if str(names[i]) not in given]:
+                raise ValueError(
+                    "The feature names should match those that were passed during fit: X lacks "
+                    f"{absent}, needed with strength={self.strength}. With strength=1 removed columns may be absent"
+                )
         return super()._check_X(X)
 
 

@@ -1,0 +1,285 @@
+"""
+Adult census data: income predicted without sex
+===============================================
+
+Men of the census earn more than 50,000 dollars more often than women do, and so a model says. We take sex out of
+an XGBoost model, as in figure 5 of the paper [1]_, tune how much of it a classifier gives up in a
+``GridSearchCV``, and look at both sexes with fairlearn's ``MetricFrame``.
+"""
+
+# %%
+# The data
+# --------
+# As in the paper: the training part of the data, the 30,162 rows without missing values, and six features. Categories
+# become the numbers of their sorted names, as R's factors do. Trees do not mind: they split a code at several places
+# where they have to, and the level of education is there as a number too.
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import MultipleLocator
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from xgboost import XGBClassifier, XGBRegressor
+
+from skglex import FeatureRemover
+from skglex.datasets import load_adult
+from skglex.inspection import group_difference, group_statistics
+
+FEATURES = ["age", "workclass", "education", "education-num", "hours-per-week", "sex"]
+WORDS = ["workclass", "education", "sex"]
+
+
+def load(subset):
+    """Rows without missing values, with words in the columns, and whether the income is high."""
+    X, income = load_adult(subset=subset, return_X_y=True)
+    complete = X.drop(columns="fnlwgt").notna().all(axis=1)
+    return X.loc[complete, FEATURES], (income[complete] == ">50K").astype(int)
+
+
+X_words, y = load("train")
+X = X_words.assign(**{name: X_words[name].cat.codes for name in WORDS})
+sex = X_words["sex"]
+rich = group_statistics(y, sex, statistic="mean")
+print(f"{len(X)} rows; more than 50,000 dollars: " + ", ".join(f"{s} {p:.0%}" for s, p in rich.items()))
+
+# %%
+# Full, refitted, and decomposed
+# ------------------------------
+# The paper's model has 20 trees of depth 5 and the squared error, two thirds of the rows are for training. Refitted
+# means: trained without the column. In the decomposed models sex is removed after training, with
+# either weighting. The difference is the median prediction for men minus that for women, on the test rows.
+
+COLUMNS = ["full", "refitted", "removed, path-dependent", "removed, empirical"]
+
+
+def predict(train, test):
+    """Probabilities of the test rows, predicted in the four ways."""
+
+    def fit(X):
+        regressor = XGBRegressor(
+            n_estimators=20, max_depth=5, learning_rate=0.1, base_score=0.5, tree_method="exact", n_jobs=1
+        )
+        return regressor.fit(X, y[X.index])
+
+    model = fit(train)
+    without = train.drop(columns="sex")
+    predictions = [model.predict(test), fit(without).predict(test[without.columns])]
+    for weighting in ["path_dependent", "empirical"]:
+        predictions.append(FeatureRemover(model, "sex", weighting=weighting).fit(train).predict(test))
+    return dict(zip(COLUMNS, predictions))
+
+
+splits = [train_test_split(X, train_size=2 / 3, random_state=seed) for seed in range(6)]
+runs = [predict(train, test) for train, test in splits]
+differences = pd.DataFrame(
+    [
+        {name: group_difference(p, sex[test.index], reference="Female") for name, p in run.items()}
+        for run, (_, test) in zip(runs, splits)
+    ]
+)
+table = pd.DataFrame(
+    {
+        "the paper, one split": ["0.13", "0.07", "0.05", "-"],
+        "earlier run, six splits": ["0.171 (0.009)", "0.092 (0.014)", "0.082 (0.010)", "0.080 (0.010)"],
+        "here, six splits": [f"{m:.3f} ({s:.3f})" for m, s in zip(differences.mean(), differences.std())],
+    },
+    index=COLUMNS,
+)
+print("Median difference of the predicted probabilities, male minus female; mean (sd over splits)")
+print(table.T.to_string())
+
+# %%
+# Full, refitted, decomposed: on average that is the order of the paper's numbers, and of ours. The numbers
+# themselves are another matter. The predictions have two humps, the medians lie in the dip between them, and move
+# by 0.02 from one split to the next, which is more than refitting and removing differ by. (The authors' script picks
+# columns by number, and the fifth may have been the native country: with it instead of the hours, we got 0.165,
+# 0.036, 0.026 and 0.026.)
+#
+# The two weightings agree here, unlike in
+# :ref:`the salary simulation <sphx_glr_auto_examples_plot_feature_removal.py>`: sex depends on the other features
+# only weakly, and so they can hardly stand in for it when the model is refitted either. The picture shows the split
+# that is closest to the mean.
+
+typical = (differences - differences.mean()).abs().sum(axis=1).idxmin()
+GROUPS = {"Female": ("women", "#D55E00"), "Male": ("men", "#0072B2")}
+
+
+def draw_groups(ax, prediction, sex):
+    """Densities of two groups, their medians, and the difference."""
+    medians = group_statistics(prediction, sex)
+    bins = np.linspace(0, 0.9, 46)
+    for group, (label, colour) in GROUPS.items():
+        ax.hist(prediction[sex == group], bins, density=True, color=colour, alpha=0.5, label=label)
+        ax.axvline(medians[group], ymax=0.8, color=colour, lw=2.5)
+    top = ax.get_ylim()[1]
+    ax.set(ylim=(0, top), yticks=[], xlim=(0, 0.9))
+    ax.annotate(
+        "", (medians["Female"], 0.8 * top), (medians["Male"], 0.8 * top), arrowprops={"arrowstyle": "<->"}
+    )
+    difference = medians["Male"] - medians["Female"]
+    ax.annotate(f"{difference:.3f}", (medians["Male"] + 0.02, 0.8 * top), va="center", weight="bold")
+    ax.spines["left"].set_visible(False)
+
+
+plt.rcParams.update(
+    {"font.size": 12, "axes.titlesize": 12, "axes.spines.top": False, "axes.spines.right": False}
+)
+figure, axes = plt.subplots(4, 1, figsize=(8, 9), sharex=True, layout="constrained")
+figure.get_layout_engine().set(hspace=0.04)
+for ax, (name, prediction) in zip(axes, runs[typical].items()):
+    draw_groups(ax, prediction, sex[splits[typical][1].index])
+    ax.set_title(name, loc="left")
+axes[0].legend(frameon=False, loc="upper right")
+axes[-1].set_xlabel("predicted probability of an income above 50,000 dollars")
+figure.supylabel("density of the test rows, within a sex", fontsize=12)
+picture = Path("adult.png").resolve()
+figure.savefig(picture, dpi=100)
+print(f"Picture: {picture}")
+
+# %%
+# How much accuracy does it cost?
+# -------------------------------
+# ``FeatureRemover`` is an estimator like its model, so a search tunes it: ``strength`` says how much of what sex does
+# is taken out (0 nothing, 1 all), ``estimator__max_depth`` is the classifier's. There are two scores: the accuracy, and
+# the difference of the selection rates, the shares for which an income above 50,000 is predicted. The search refits
+# on the accuracy, but only among the candidates that halve the difference; ``refit="accuracy"`` would give up
+# nothing.
+
+
+def selection_difference(estimator, X, y):
+    """Share of men predicted to earn more than 50,000 minus that of women."""
+    return group_difference(estimator.predict(X), X["sex"], reference=0, statistic="mean")
+
+
+def most_accurate_of_the_fair(results):
+    """Position of the best accuracy where the difference is at most half of the largest."""
+    difference = results["mean_test_difference"]
+    fair = difference <= 0.5 * difference.max()
+    return int(np.where(fair, results["mean_test_accuracy"], -np.inf).argmax())
+
+
+STRENGTHS, DEPTHS = [0, 0.25, 0.5, 0.75, 1], [1, 3, 6]
+classifier = XGBClassifier(n_estimators=100, learning_rate=0.1, n_jobs=1)
+search = GridSearchCV(
+    FeatureRemover(classifier, "sex"),
+    {"strength": STRENGTHS, "estimator__max_depth": DEPTHS},
+    scoring={"accuracy": "accuracy", "difference": selection_difference},
+    refit=most_accurate_of_the_fair,
+    cv=StratifiedKFold(3, shuffle=True, random_state=0),
+).fit(X, y)
+
+results = pd.DataFrame(search.cv_results_).rename(
+    columns={
+        "param_estimator__max_depth": "max_depth",
+        "param_strength": "strength",
+        "mean_test_accuracy": "accuracy",
+        "mean_test_difference": "difference",
+    }
+)
+print("Accuracy / difference of the selection rates, by depth and strength")
+cells = results["accuracy"].map("{:.3f}".format) + " / " + results["difference"].map("{:.3f}".format)
+print(results.assign(cells=cells).pivot(index="max_depth", columns="strength", values="cells").to_string())
+print(f"Chosen: {search.best_params_}")
+
+# %%
+# The trade-off: to the left, the sexes come closer; downwards, accuracy is lost.
+
+figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
+for depth, colour, marker in zip(DEPTHS, ["#E69F00", "#009E73", "#0072B2"], "D^o"):
+    curve = results[results["max_depth"] == depth].sort_values("strength")
+    at = curve["difference"], curve["accuracy"]
+    ax.plot(*at, color=colour, marker=marker, lw=2, label=f"max_depth={depth}")
+    if depth == 3:
+        for strength, x, acc in zip(curve["strength"], *at):
+            ax.annotate(
+                f"{strength:g}", (x, acc), (-6, 8), textcoords="offset points", ha="right", color=colour
+            )
+best = results.loc[search.best_index_]
+ax.plot(best["difference"], best["accuracy"], "o", ms=16, mfc="none", mec="black", ls="none", label="chosen")
+ax.set(xlabel="difference of the selection rates, male minus female", ylabel="accuracy (3 folds)")
+ax.xaxis.set_major_formatter("{x:.2f}")
+ax.yaxis.set_major_formatter("{x:.3f}")
+ax.yaxis.set_major_locator(MultipleLocator(0.005))
+ax.set_title("numbers: strength of the removal, from 0 (the full model) to 1", loc="left", fontsize=12)
+ax.margins(y=0.12)
+ax.legend(frameon=False, loc="lower right")
+figure.savefig("adult_trade_off.png", dpi=100)
+
+# %%
+# Two thirds of the difference go for little more than one percentage point of accuracy. That the accuracy falls is
+# no surprise: it is measured on incomes that bear the same bias.
+#
+# A pipeline with one-hot columns, and fairlearn
+# ----------------------------------------------
+# Around a pipeline, features go by their names before the preprocessing: to remove ``sex`` is to remove both of its
+# columns. The numbers below are for the test part of the census, whose sex the debiased model is not told.
+
+encode = make_column_transformer((OneHotEncoder(), WORDS), remainder="passthrough")
+without_sex = make_column_transformer(
+    (OneHotEncoder(), WORDS[:-1]), ("drop", ["sex"]), remainder="passthrough"
+)
+classifier = clone(classifier).set_params(max_depth=3)
+full = make_pipeline(encode, classifier).fit(X_words, y)
+refitted = make_pipeline(without_sex, clone(classifier)).fit(X_words, y)
+removed = FeatureRemover(full, "sex").fit(X_words)
+print("Removed:", ", ".join(removed.removed_features_))
+
+X_test, y_test = load("test")
+predicted = {
+    "full": full.predict(X_test),
+    "refitted": refitted.predict(X_test),
+    "removed": removed.predict(X_test.drop(columns="sex")),
+}
+
+# %%
+# fairlearn tells the groups' accuracy and selection rate, and their differences. It is optional here:
+# ``pip install 'skglex[fairness]'`` brings it.
+
+try:
+    from fairlearn.metrics import MetricFrame, selection_rate, true_positive_rate
+except ImportError:
+    print("fairlearn is not installed (pip install 'skglex[fairness]'), so without its MetricFrame:")
+    for name, labels in predicted.items():
+        rates = group_statistics(labels, X_test["sex"], statistic="mean")
+        print(f"  {name}: selection rates {rates}, accuracy {accuracy_score(y_test, labels):.3f}")
+else:
+    metrics = {"accuracy": accuracy_score, "selection rate": selection_rate, "recall": true_positive_rate}
+    frames = {
+        name: MetricFrame(metrics=metrics, y_true=y_test, y_pred=labels, sensitive_features=X_test["sex"])
+        for name, labels in predicted.items()
+    }
+    by_group = {name: pd.concat([f.by_group, f.overall.to_frame("both").T]) for name, f in frames.items()}
+    print("Test part of the census, by model and sex")
+    print(pd.concat(by_group).to_string(float_format="{:.3f}".format))
+    print("Largest difference between groups")
+    print(
+        pd.DataFrame({n: f.difference() for n, f in frames.items()}).T.to_string(float_format="{:.3f}".format)
+    )
+
+# %%
+# What it does not do
+# -------------------
+# * It does not make the selection rates equal. What is left goes through age, hours and schooling. Whether that may
+#   count is a question about causes, which the data do not answer.
+# * It does not keep the selection rate of all rows. The log-odds are averaged, not the labels, and fewer rows pass
+#   the threshold of one half. If the rate has to stay, choose the threshold anew, say with scikit-learn's
+#   ``FixedThresholdClassifier``.
+# * Traces of sex in other features stay, as far as the model gives credit to those. Had we kept ``relationship``, whose
+#   values are *husband* and *wife*, the model would hardly need the column that we take out: such features belong on
+#   the list too, ``features=["sex", "relationship"]``.
+# * It does not mend the data. If the incomes are unfair to one group, so is a model of them, also without that
+#   column. fairlearn's reductions and post-processing aim at the rates themselves; here the aim is to leave the
+#   effects of all other features as they are.
+#
+# References
+# ----------
+# .. [1] M. Hiabu, J. T. Meyer and M. N. Wright (2023). Unifying local and global model explanations by
+#    functional decomposition of low dimensional structures. AISTATS 2023, `PMLR 206:7040-7060
+#    <https://proceedings.mlr.press/v206/hiabu23a.html>`_.

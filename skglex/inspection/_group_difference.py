@@ -1,0 +1,216 @@
+"""How predictions differ between groups of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+
+def group_statistics(
+    y_pred: ArrayLike,
+    groups: ArrayLike,
+    *,
+    statistic: str | Callable[..., Any] = "median",
+    sample_weight: ArrayLike | None = None,
+) -> dict[Any, float]:
+    """Summarise the predictions of each group by one number.
+
+    Parameters
+    ----------
+    y_pred : array-like of shape (n_samples,)
+        Numbers: predictions, one column of ``predict_proba``, margins, or ``predict(X) == label``. Of whatever
+        is given, the result has the unit.
+    groups : array-like of shape (n_samples,)
+        The group that each row belongs to, say the column of a protected attribute.
+    statistic : {"median", "mean"} or callable, default="median"
+        A callable gets the predictions of a group, and ``sample_weight=`` theirs where weights are given.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    dict
+        The statistic by group, in the sorted order of the groups. A dict of such dicts is a table:
+        ``pandas.DataFrame({"full": group_statistics(...), "debiased": group_statistics(...)})``.
+
+    See Also
+    --------
+    group_difference : The difference between two groups.
+
+    Examples
+    --------
+    >>> from skglex.inspection import group_statistics
+    >>> group_statistics([1, 2, 6, 4, 5], ["a", "a", "a", "b", "b"])
+    {'a': 2.0, 'b': 4.5}
+    >>> group_statistics([1, 2, 6, 4, 5], ["a", "a", "a", "b", "b"], statistic="mean")
+    {'a': 3.0, 'b': 4.5}
+    """
+    compute = _find_statistic(statistic)
+    values = _check_predictions(y_pred)
+    labels = _check_groups(groups)
+    check_consistent_length(values, labels)
+    masks = {label: labels == label for label in np.unique(labels).tolist()}
+    if sample_weight is None:
+        return {label: float(compute(values[rows])) for label, rows in masks.items()}
+    weights = _check_weights(sample_weight, values)
+    for label, rows in masks.items():
+        if not weights[rows].any():
+            raise ValueError(f"sample_weight is zero on all rows of the group {label!r}")
+    return {label: float(compute(values[rows], sample_weight=weights[rows])) for label, rows in masks.items()}
+
+
+def group_difference(
+    y_pred: ArrayLike,
+    groups: ArrayLike,
+    *,
+    reference: Any = None,
+    statistic: str | Callable[..., Any] = "median",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Difference of the predictions between two groups, as the paper measures bias.
+
+    The statistic of the other group minus that of the reference [1]_.
+
+    Parameters
+    ----------
+    y_pred : array-like of shape (n_samples,)
+        Numbers: predictions, one column of ``predict_proba``, margins, or ``predict(X) == label``. Of whatever
+        is given, the result has the unit.
+    groups : array-like of shape (n_samples,)
+        The group that each row belongs to; two groups.
+    reference : label, default=None
+        The group to subtract. None: the first in sorted order.
+    statistic : {"median", "mean"} or callable, default="median"
+        A callable gets the predictions of a group, and ``sample_weight=`` theirs where weights are given.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    group_statistics : The statistic of each of any number of groups.
+
+    References
+    ----------
+    .. [1] M. Hiabu, J. T. Meyer, M. N. Wright, "Unifying local and global model explanations by functional
+       decomposition of low dimensional structures", AISTATS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skglex import FeatureRemover
+    >>> from skglex.datasets import make_salary
+    >>> from skglex.inspection import group_difference
+    >>> from xgboost import XGBRegressor
+    >>> X, y = make_salary(2000, hours_sd=5, random_state=0)
+    >>> sex = np.where(X[:, 0] == 1, "male", "female")
+    >>> model = XGBRegressor(n_estimators=100, max_depth=3, colsample_bynode=0.5).fit(X, y)
+    >>> debiased = FeatureRemover(model, features=[0]).fit(X)
+    >>> for predict in [model.predict, debiased.predict]:
+    ...     print(round(group_difference(predict(X), sex, reference="female")))
+    30
+    10
+
+    As a score for a search, the group being one of the columns:
+
+    >>> def difference(estimator, X, y):
+    ...     return group_difference(estimator.predict(X), X[:, 0], statistic="mean")
+    >>> round(difference(model, X, y))
+    30
+    """
+    by_group = group_statistics(y_pred, groups, statistic=statistic, sample_weight=sample_weight)
+    if len(by_group) != 2:
+        raise ValueError(
+            f"groups has {len(by_group)} distinct values, {_show(by_group)}; a difference is between two. "
+            "group_statistics summarises any number of groups"
+        )
+    first, second = by_group
+    if reference is None:
+        reference = first
+    if reference not in by_group:
+        raise ValueError(f"reference={reference!r} is not one of the groups, {_show(by_group)}")
+    other = second if reference == first else first
+    return by_group[other] - by_group[reference]
+
+
+def _is_missing(label: Any) -> bool:
+    # pandas.NA is neither equal nor unequal to itself
+    return label is None or type(label).__name__ == "NAType" or bool(label != label)
+
+
+def _show(labels: Any) -> str:
+    shown = ", ".join(repr(label) for label in list(labels)[:10])
+    return shown + (", ..." if len(labels) > 10 else "")
+
+
+def _find_statistic(statistic: Any) -> Callable[..., Any]:
+    if callable(statistic):
+        return statistic
+    if isinstance(statistic, str) and statistic in _STATISTICS:
+        return _STATISTICS[statistic]
+    raise ValueError(f"statistic must be one of {sorted(_STATISTICS)} or a callable; got {statistic!r}")
+
+
+def _check_predictions(y_pred: Any) -> NDArray[np.float64]:
+    values = np.asarray(y_pred)
+    if values.ndim == 2 and values.shape[1] > 1:
+        raise ValueError(
+            f"y_pred has the shape {values.shape}; pass one column, say predict_proba(X)[:, 1], or one output"
+        )
+    if values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"y_pred must be numbers; got {values.dtype} values. Of labels, pass `predict(X) == label`"
+        )
+    return check_array(column_or_1d(values), ensure_2d=False, dtype=np.float64, input_name="y_pred")
+
+
+def _check_groups(groups: Any) -> NDArray[Any]:
+    labels = np.asarray(groups)
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        raise ValueError(f"groups has the shape {labels.shape}; pass one column, with a label for each row")
+    labels = column_or_1d(labels)
+    if any(_is_missing(label) for label in labels):
+        raise ValueError("groups has missing values: leave these rows out, or give them a label of their own")
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError("groups mixes strings with other labels: pass labels of one type")
+    return labels
+
+
+def _check_weights(sample_weight: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    weights = check_array(
+        column_or_1d(sample_weight),
+        ensure_2d=False,
+        dtype=np.float64,
+        ensure_non_negative=True,
+        input_name="sample_weight",
+    )
+    check_consistent_length(values, weights)
+    return weights
+
+
+def _mean(values: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None) -> Any:
+    return np.average(values, weights=sample_weight)
+
+
+def _median(values: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None) -> Any:
+    """The median; a weight of two is the row twice."""
+    if sample_weight is None:
+        return np.median(values)
+    order = np.argsort(values, kind="stable")
+    order = order[sample_weight[order] > 0]
+    below = np.cumsum(sample_weight[order])
+    half = below[-1] / 2
+    # where exactly a half lies below, the middle of the two values beside it
+    lower = values[order[np.searchsorted(below, half, side="left")]]
+    upper = values[order[min(np.searchsorted(below, half, side="right"), len(order) - 1)]]
+    return (lower + upper) / 2
+
+
+_STATISTICS: dict[str, Callable[..., Any]] = {"mean": _mean, "median": _median}
