@@ -248,7 +248,7 @@ def test_around_a_pipeline():
     with pytest.raises(ValueError, match="feature names"):
         half.predict(PEOPLE.drop(columns="sex"))
     with pytest.raises(
-        ValueError, match=r"'Sex'; known are the raw columns \['sex', .* 'onehotencoder__sex_man'"
+        ValueError, match=r"'Sex'; known are the raw columns \['sex', .*'onehotencoder__sex_man'"
     ):
         FeatureRemover(fitted, ["Sex"]).fit(PEOPLE)
     array = FeatureRemover(make_pipeline(StandardScaler(), small()), [1]).fit(
