@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch, check_random_state, column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -96,9 +96,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         else:
             self.estimator_ = self._fit_clone(X, y, sample_weight, weight, fit_params)
 
-        outer = _thaw(self.estimator_)
-        split = isinstance(outer, Pipeline) and len(outer.steps) > 1
-        self._preprocess: Any = outer[:-1] if split else None
+        before = _steps(self.estimator_)[:-1]
+        self._preprocess: Any = make_pipeline(*before) if before else None
         model = self._final_model()
         reader = find_reader(model)
         if reader is None:
@@ -129,8 +128,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     def _final_model(self) -> Any:
         """The tree model itself: the estimator, or the last step of a pipeline."""
-        model = _thaw(self.estimator_)
-        return _thaw(model.steps[-1][1]) if isinstance(model, Pipeline) else model
+        return _steps(self.estimator_)[-1]
 
     def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -246,9 +244,11 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         """Names of the model's features: those it was trained on, else those of X, else x0, x1, ..."""
         if self._preprocess is not None:
             try:
-                return [str(name) for name in self._preprocess.get_feature_names_out()]
+                names = self._preprocess.get_feature_names_out()
             except (AttributeError, ValueError):
-                pass  # a step that cannot name its output
+                names = None  # a step that cannot name its output
+            if names is not None:
+                return [str(name) for name in names]
         if self._model.input.feature_names:
             return list(self._model.input.feature_names)
         if is_frame(Xt):
@@ -324,7 +324,7 @@ def _weight_params(estimator: Any, weight: NDArray[np.float64]) -> dict[str, Any
     """The estimator's own keyword for sample weights, if it takes any."""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
-        return {f"{name}__sample_weight": weight} if has_fit_parameter(last, "sample_weight") else {}
+        return {f"{name}__{key}": value for key, value in _weight_params(last, weight).items()}
     return {"sample_weight": weight} if has_fit_parameter(estimator, "sample_weight") else {}
 
 
@@ -332,6 +332,14 @@ def _thaw(estimator: Any) -> Any:
     while FrozenEstimator and isinstance(estimator, FrozenEstimator):
         estimator = estimator.estimator
     return estimator
+
+
+def _steps(estimator: Any) -> list[Any]:
+    """The steps of a pipeline, of pipelines at its end too; the tree model is the last."""
+    model = _thaw(estimator)
+    if not isinstance(model, Pipeline):
+        return [model]
+    return [*(step for _, step in model.steps[:-1]), *_steps(model.steps[-1][1])]
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -473,6 +473,50 @@ def test_names_for_the_next_xgboost():
         dec.fit(FILLED, Y)
 
 
+def test_names_of_columns_are_told_apart():
+    frame = pd.DataFrame(FILLED, columns=["remainder", "b__x", "x", "d"])
+    model = small().fit(frame, Y)
+    with pytest.raises(ValueError, match="component 'remainder' and the remainder would both be"):
+        GlexDecomposer(model, max_interaction=1).fit(frame)
+    assert "remainder" in GlexDecomposer(model, max_interaction=1, remainder=False).fit(frame).components_
+    classifier = xgb.XGBClassifier(n_estimators=5, max_depth=2)
+    bins = np.digitize(Y, [-0.5, 0.5])
+    clash = np.array(["a", "a__b", "c"])[bins]
+    with pytest.raises(
+        ValueError, match="component 'b__x' of 'a' and the component 'x' of 'a__b' would both"
+    ):
+        GlexDecomposer(classifier, max_interaction=1, remainder=False).fit(frame, clash)
+    intervals = np.array(["<-1", "[-1, 1]", ">1"])[bins]
+    out = GlexDecomposer(classifier).set_output(transform="pandas").fit_transform(FILLED, intervals)
+    assert "_-1, 1___x0" in out.columns
+    small().fit(out, Y)
+
+
+def test_masks_beside_groups():
+    groups = {"g": ["x0", "x3"]}
+    dec = GlexDecomposer(MODEL, feature_groups=groups, features=[False, True, True, False]).fit(X)
+    assert list(dec.get_feature_names_out()) == ["x1", "x2", "x1:x2", "remainder"]
+    with pytest.raises(ValueError, match="names 'x0', which belongs to the group 'g'"):
+        GlexDecomposer(MODEL, feature_groups=groups, features=[True, True, False, False]).fit(X)
+
+
+def test_pipelines_in_pipelines():
+    frame = pd.DataFrame(FILLED, columns=list("abcd"))
+    weight = RNG.integers(0, 3, size=300).astype(float)
+    inner = make_pipeline(StandardScaler(), small())
+    nested = GlexDecomposer(make_pipeline(FunctionTransformer(), FrozenEstimator(inner.fit(frame, Y)))).fit(
+        frame
+    )
+    assert np.array_equal(nested.transform(frame), GlexDecomposer(inner).fit(frame).transform(frame))
+    plain = GlexDecomposer(inner).set_params(prefit=False).fit(frame, Y, sample_weight=weight)
+    outer = GlexDecomposer(make_pipeline("passthrough", inner), prefit=False).fit(
+        frame, Y, sample_weight=weight
+    )
+    assert np.array_equal(outer.transform(frame), plain.transform(frame))
+    steps = make_pipeline("passthrough", small()).fit(FILLED, Y)
+    assert GlexDecomposer(steps, max_interaction=1, remainder=False).fit(FILLED)["x0"].order == 1
+
+
 def test_pickle(tmp_path):
     dec = GlexDecomposer(MODEL, max_interaction=2).fit(X)
     dec.shap_values(X)
