@@ -34,6 +34,10 @@ from skglex.ensemble._players import assign_players
 _BUFFER = 1 << 24
 
 
+class _NoComponents(ValueError, AttributeError):
+    """There are too many: an AttributeError too, so that displays and ``hasattr`` leave the attributes out."""
+
+
 class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     """Exact functional decomposition of a tree ensemble into main effects and interactions.
 
@@ -515,7 +519,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     def _require_components(self) -> None:
         check_is_fitted(self)
         if self._index is None:
-            raise ValueError(
+            raise _NoComponents(
                 f"the model has {self._too_many} components, more than max_components={self.max_components:,}. Set "
                 "max_interaction (2 gives main effects and pairs), restrict features, join columns with "
                 "feature_groups, or raise max_components. SHAP values, interactions and partial dependence work all "

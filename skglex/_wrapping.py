@@ -93,6 +93,13 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             self.estimator_ = self.estimator
             if y is not None:
                 check_consistent_length(X, y)
+            if fit_params:
+                warnings.warn(
+                    f"the {type(self.estimator).__name__} is used as it is: {', '.join(fit_params)} passed to fit "
+                    "has no effect",
+                    UserWarning,
+                    stacklevel=4,
+                )
         else:
             self.estimator_ = self._fit_clone(X, y, sample_weight, weight, fit_params)
 
@@ -177,6 +184,11 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
     ) -> Any:
         estimator = clone(self.estimator)
         y = self._check_target(X, y, is_classifier(estimator))
+        if self.classes_ is not None:
+            fit_params = {
+                key: _encode_eval_set(value, self.classes_) if key.endswith("eval_set") else value
+                for key, value in fit_params.items()
+            }
         if "base_margin" in fit_params:
             warnings.warn(
                 "the model is fitted with base_margin, which is not part of it: it is decomposed without",
@@ -200,10 +212,9 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             check_consistent_length(X, y)
             encoder = LabelEncoder().fit(y)
             self.classes_ = encoder.classes_
-            encoded: NDArray[Any] = encoder.transform(y)
-            return encoded
+            return _encode(y, encoder.classes_, "y")
         y = column_or_1d(y, warn=True) if y.ndim == 1 or y.shape[1] == 1 else y
-        if y.dtype.kind == "O":
+        if y.dtype.kind in "OUS":
             y = y.astype(np.float64)
         check_consistent_length(X, y)
         return np.asarray(y)
@@ -318,6 +329,24 @@ def _misread(what: str) -> str:
         "this with the model, the versions of its library and of treelite, and the row; check_additivity=False "
         "skips this check"
     )
+
+
+def _encode_eval_set(eval_set: Any, classes: NDArray[Any]) -> Any:
+    """The pairs of rows and labels that XGBoost and LightGBM watch while they fit, their labels encoded as y is."""
+    if eval_set is None:
+        return None
+    if isinstance(eval_set, tuple):
+        return (eval_set[0], _encode(eval_set[1], classes, "eval_set"), *eval_set[2:])
+    return [_encode_eval_set(pair, classes) for pair in eval_set]
+
+
+def _encode(labels: Any, classes: NDArray[Any], what: str) -> NDArray[np.int64]:
+    labels = np.asarray(labels).ravel()
+    if not (known := np.isin(labels, classes)).all():
+        raise ValueError(
+            f"{what} has the label {labels[~known][0]!r}, which y does not have; its labels are {list(classes[:20])}"
+        )
+    return np.searchsorted(classes, labels)
 
 
 def _weight_params(estimator: Any, weight: NDArray[np.float64]) -> dict[str, Any]:
