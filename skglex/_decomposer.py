@@ -34,8 +34,8 @@ from skglex.ensemble._players import assign_players
 _BUFFER = 1 << 24
 
 
-class _NoComponents(ValueError, AttributeError):
-    """There are too many: an AttributeError too, so that displays and ``hasattr`` leave the attributes out."""
+class NoComponentsError(ValueError, AttributeError):
+    """An attribute that does not exist with too many components; ``hasattr`` and displays leave it out."""
 
 
 class GlexDecomposer(TransformerMixin, TreeModelWrapper):
@@ -315,12 +315,12 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
 
     @property
     def n_components_(self) -> int:
-        self._require_components()
+        self._require_components(NoComponentsError)
         return self._n_outputs * (len(self._component_names) + self._has_remainder)
 
     @property
     def components_(self) -> Components:
-        self._require_components()
+        self._require_components(NoComponentsError)
         if "components" not in self._lazy:
             groups = self._groups
             features = [tuple(groups.names[i] for i in members) for members in self._index.sets]
@@ -347,12 +347,12 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         -------
         list of Component, the strongest first
         """
-        total = self.component_importances_.reshape(len(self.components_), -1).sum(axis=1)
+        total = self.component_importances_.reshape(len(self.components_), self._n_outputs).sum(axis=1)
         return [self.components_[int(i)] for i in np.argsort(-total, kind="stable")[:k]]
 
     @property
     def component_importances_(self) -> NDArray[np.float64]:
-        self._require_components()
+        self._require_components(NoComponentsError)
         if "component_importances" not in self._lazy:
             chosen = np.arange(len(self._component_names))
             width = len(chosen) * self._n_outputs
@@ -516,10 +516,10 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
                 f"got {len(given)}"
             )
 
-    def _require_components(self) -> None:
+    def _require_components(self, error: type[ValueError] = ValueError) -> None:
         check_is_fitted(self)
         if self._index is None:
-            raise _NoComponents(
+            raise error(
                 f"the model has {self._too_many} components, more than max_components={self.max_components:,}. Set "
                 "max_interaction (2 gives main effects and pairs), restrict features, join columns with "
                 "feature_groups, or raise max_components. SHAP values, interactions and partial dependence work all "

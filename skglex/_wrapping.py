@@ -139,7 +139,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weight.sum() > 0:
+        if not weight.any():
             raise ValueError("sample_weight is zero for every row: the background would be empty")
         return weight
 
@@ -276,12 +276,14 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             rows = np.sort(rng.choice(n, self.n_background, replace=False))
             Xt = take_rows(Xt, rows)
         kept = np.ones(len(rows)) if weight is None else weight[rows]
-        if not kept.sum() > 0:
+        if not kept.any():
             raise ValueError("the sampled background rows all have sample_weight 0: raise n_background")
         self.background_ = Bunch(rows=rows, weights=kept)
         grid = self._model.ensemble.grid
         parts = [bin_rows(Xt, self._model.input, grid, *chunk) for chunk in bin_chunks(Xt, grid)]
-        self._background = Background(np.concatenate(parts, axis=1), kept)
+        # shares do not depend on the scale, and a power of two is exact: sums of huge weights stay finite
+        scaled = np.ldexp(kept, -int(np.frexp(kept.max())[1]))
+        self._background = Background(np.concatenate(parts, axis=1), scaled)
 
     def _make_weighting(self) -> Weighting:
         return PathDependent() if self.weighting == "path_dependent" else Empirical(self._background)

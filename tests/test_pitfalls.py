@@ -448,6 +448,10 @@ def test_one_row_one_column_one_term(weighting):
     if weighting == "empirical":
         np.testing.assert_allclose(decomposer.intercept_, model.predict(X[:1])[0], rtol=0, atol=1e-5)
         np.testing.assert_allclose(decomposer.transform(X[:1]), 0, atol=1e-12)
+    # no term at all
+    decomposer = GlexDecomposer(xgb.XGBRegressor(**SMALL).fit(X, np.ones(len(X))), weighting=weighting).fit(X)
+    assert decomposer.transform(X).shape == (len(X), 0)
+    assert decomposer.strongest_components() == []
     # one term only: a single stump
     model = xgb.XGBRegressor(n_estimators=1, max_depth=1, n_jobs=1).fit(X, y)
     decomposer = GlexDecomposer(model, weighting=weighting).fit(X)
@@ -522,6 +526,18 @@ def test_weights_of_the_background():
     game = brute_force_game(lambda Z: own_margin(model, Z), X[:20], X, weight)
     expected = shapley_values(game_components(game), 3)[..., 0]
     np.testing.assert_allclose(decomposer.shap_values(X[:20]), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [2.0**1020, 2.0**-1070])
+def test_huge_and_tiny_weights(scale):
+    X, y = make_data()
+    weight = np.arange(len(X)) % 3 + 1.0
+    model = xgb.XGBRegressor(**SMALL).fit(X, y)
+    expected = GlexDecomposer(model).fit(X, sample_weight=weight)
+    decomposer = GlexDecomposer(model).fit(X, sample_weight=weight * scale)
+    np.testing.assert_array_equal(decomposer.transform(X), expected.transform(X))
+    np.testing.assert_array_equal(decomposer.component_importances_, expected.component_importances_)
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
