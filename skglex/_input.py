@@ -139,6 +139,11 @@ def _numeric(column: Any, name: Any) -> NDArray[np.float64]:
         ) from error
 
 
+def _plain(row: Any) -> NDArray[Any]:
+    """A row of a data frame, an array or a sparse matrix as an array."""
+    return np.asarray(row.toarray() if sp.issparse(row) else row)
+
+
 def _dense(part: Any, fill: float) -> NDArray[np.float64]:
     """A CSC matrix, transposed and dense, with ``fill`` for what it does not store."""
     out = np.full((part.shape[1], part.shape[0]), fill)
@@ -148,32 +153,44 @@ def _dense(part: Any, fill: float) -> NDArray[np.float64]:
     return out
 
 
-def permute_column(X: Any, position: int, order: NDArray[np.int64]) -> Any:
-    """A copy of X with one column in another order."""
+def with_column_of(X: Any, position: int, donors: Any) -> Any:
+    """A copy of X with one column taken from the rows of ``donors``, as many as X has."""
     if hasattr(X, "iloc"):
-        column = X.iloc[order, position]
-        column.index = X.index
+        column = donors.iloc[:, position].set_axis(X.index)
         out = X.copy()
         out.isetitem(position, column)
         return out
     if is_frame(X):
-        name = X.columns[position]
-        return X.with_columns(X[name][order])
-    out = X.tolil(copy=True) if sp.issparse(X) else X.copy()
-    out[:, position] = out[order, position]
-    return out.asformat(X.format) if sp.issparse(X) else out
+        return X.with_columns(donors[X.columns[position]])
+    if sp.issparse(X):
+        return _replace_columns(X, [position], donors.tocsc()[:, [position]])
+    out = X.copy()
+    out[:, position] = donors[:, position]
+    return out
 
 
-def fill_columns(X: Any, positions: list[int], row: Any, names: Any) -> Any:
+def _replace_columns(X: Any, positions: list[int], columns: Any) -> Any:
+    """A copy of a sparse matrix with other values in some columns."""
+    others = np.setdiff1d(np.arange(X.shape[1]), positions)
+    order = np.argsort(np.concatenate([others, positions]), kind="stable")
+    return sp.hstack([X.tocsc()[:, others], columns], format="csc")[:, order].asformat(X.format)
+
+
+def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers: bool) -> Any:
     """X with some columns replaced by the values in ``row``; a data frame may lack them.
 
-    Columns of numeric arrays and sparse matrices stay as they are: nothing looks at them.
+    Without ``numbers``, columns of numeric arrays and sparse matrices stay as they are: nothing looks at them.
     """
     if not is_frame(X):
-        filled = isinstance(X, np.ndarray) and X.dtype == object
-        if not filled or X.ndim != 2 or X.shape[1] != row.shape[1]:
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        plain = isinstance(X, np.ndarray) and X.dtype == object
+        if not (numbers or plain) or getattr(X, "shape", (0,))[1:] != row.shape[1:] or not positions:
             return X
-        X = X.copy()
+        if sp.issparse(X):
+            row = row[:, positions] if sp.issparse(row) else sp.csr_matrix(_plain(row)[:, positions])
+            return _replace_columns(X, positions, sp.csr_matrix(np.ones((X.shape[0], 1))) @ row)
+        row = _plain(row)
+        X = X.astype(np.result_type(X.dtype, row.dtype))
         X[:, positions] = row[:, positions]
         return X
     complete = X.shape[1] == row.shape[1]

@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._features import resolve_features
-from skglex._input import bin_chunks, bin_rows, fill_columns, is_frame, permute_column, take_rows
+from skglex._input import bin_chunks, bin_rows, fill_columns, is_frame, take_rows, with_column_of
 from skglex._links import inverse_link
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import average_out
@@ -25,6 +25,9 @@ from skglex.ensemble._patterns import sum_leaves
 
 if TYPE_CHECKING:
     import xgboost
+
+# Rows that go through the preprocessing at one time, where a raw column is permuted.
+_PERMUTED_ROWS = 10_000
 
 
 def _classifies(remover: FeatureRemover) -> bool:
@@ -423,6 +426,7 @@ class FeatureRemover(TreeModelWrapper):
         raw_names = self._raw_names(X)
         removed: set[int] = set()
         raw: list[int] = []
+        encoded = False
         for item in items:
             if self._preprocess is None:
                 raw += resolve_features(item, self._model_names)
@@ -433,11 +437,26 @@ class FeatureRemover(TreeModelWrapper):
                         f"features names the unknown feature {item!r}; known are the raw columns {raw_names[:20]} and, "
                         f"after the preprocessing, {self._model_names[:20]}"
                     )
+                encoded = True
                 removed.update(resolve_features(item, self._model_names))
             else:
                 position = resolve_features(item, raw_names)[0]
                 raw.append(position)
-                removed |= self._outputs_of(X, Xt, position)
+                outputs = self._outputs_of(X, Xt, position)
+                if not outputs:
+                    warnings.warn(
+                        f"the column {raw_names[position]!r} changes nothing after the preprocessing where it is "
+                        "permuted on the background, so there is nothing to remove. If it has one value there, pass "
+                        "a background where it varies, or name columns after the preprocessing",
+                        UserWarning,
+                        stacklevel=4,
+                    )
+                removed |= outputs
+        if encoded:  # all that comes of a raw column may have been named: it is not needed then
+            for position in set(range(len(raw_names))) - set(raw):
+                outputs = self._outputs_of(X, Xt, position)
+                if outputs and outputs <= removed:
+                    raw.append(position)
         self._raw_removed = sorted(set(raw))
         # one row of the background stands in for removed columns that are absent or hold anything at all
         self._fill = take_rows(X, self.background_.rows[:1])
@@ -450,21 +469,23 @@ class FeatureRemover(TreeModelWrapper):
 
     def _outputs_of(self, X: Any, Xt: Any, position: int) -> set[int]:
         """Columns after the preprocessing that change when a raw column is permuted on the background."""
-        rows = self.background_.rows[:10_000]
-        before = _columns(take_rows(Xt, rows))
-        changed = np.zeros(len(before), dtype=bool)
+        rows = self.background_.rows
+        changed = np.zeros(Xt.shape[1], dtype=bool)
         for seed in range(3):
-            order = np.random.default_rng(seed).permutation(len(rows))
-            permuted = permute_column(take_rows(X, rows), position, order)
-            after = _columns(self._preprocess.transform(permuted))
-            changed |= [not _same(a, b) for a, b in zip(before, after)]
+            order = np.random.default_rng(seed).permutation(rows)
+            for start in range(0, len(rows), _PERMUTED_ROWS):
+                part = slice(start, start + _PERMUTED_ROWS)
+                permuted = with_column_of(take_rows(X, rows[part]), position, take_rows(X, order[part]))
+                before, after = take_rows(Xt, rows[part]), self._preprocess.transform(permuted)
+                changed |= [not _same(a, b) for a, b in zip(_columns(before), _columns(after))]
         return set(np.flatnonzero(changed).tolist())
 
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         if self.strength == 1:
-            X = fill_columns(X, self._raw_removed, self._fill, names)
+            numbers = self._preprocess is not None  # which may refuse some of them
+            X = fill_columns(X, self._raw_removed, self._fill, names, numbers=numbers)
         elif is_frame(X) and names is not None:
             given = {str(name) for name in X.columns}
             if absent := [str(names[i]) for i in self._raw_removed if str(names[i]) not in given]:

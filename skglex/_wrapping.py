@@ -84,6 +84,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         """
         if not isinstance(_thaw(self.estimator), Pipeline):
             X = check_rows(X)
+        elif not hasattr(X, "shape"):
+            X = np.asarray(X)
         X = validate_data(self, X, skip_check_array=True)
         weight = None if sample_weight is None else self._check_weight(sample_weight, X)
         self.classes_: Any = None

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import xgboost as xgb
+from scipy.sparse import csr_matrix
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -255,6 +256,45 @@ def test_around_a_pipeline():
         PEOPLE.iloc[:, 1:].to_numpy(), Y
     )
     assert array.removed_features_ == ["x1"]
+
+
+def test_a_raw_column_is_found_wherever_it_varies():
+    # sorted rows: the first ten thousand have one value
+    n = 10_500
+    frame = pd.DataFrame({"sex": np.repeat(["man", "woman"], [10_400, 100]), "age": np.arange(n) % 50})
+    pipeline = people_pipeline().fit(PEOPLE[["sex", "age"]], Y)
+    remover = FeatureRemover(pipeline, "sex").fit(frame)
+    assert len(remover.removed_features_) == 2
+    with pytest.warns(UserWarning, match="'sex' changes nothing after the preprocessing"):
+        FeatureRemover(pipeline, "sex").fit(frame[:100])
+
+
+def test_encoded_columns_of_a_raw_one_make_it_superfluous():
+    pipeline = people_pipeline().fit(PEOPLE, Y)
+    encoded = ["onehotencoder__sex_man", "onehotencoder__sex_woman"]
+    remover = FeatureRemover(pipeline, encoded).fit(PEOPLE)
+    expected = FeatureRemover(pipeline, "sex").fit(PEOPLE).predict(PEOPLE)
+    assert np.array_equal(remover.predict(PEOPLE.drop(columns="sex")), expected)
+    assert np.array_equal(remover.predict(PEOPLE.assign(sex="neither")), expected)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix, np.ndarray.tolist])
+def test_garbage_in_arrays_before_a_preprocessing_that_refuses_it(form):
+    array = np.nan_to_num(FRAME.to_numpy())
+    scaled = make_pipeline(StandardScaler(with_mean=False), small()).fit(form(array), Y)
+    remover = FeatureRemover(scaled, [0, 2]).fit(form(array))
+    assert remover.removed_features_ == ["x0", "x2"]
+    garbage = array.copy()
+    garbage[:, 0], garbage[:, 2] = np.inf, np.nan
+    assert np.array_equal(remover.predict(form(garbage)), remover.predict(form(array)))
+
+
+def test_objects_for_a_model_trained_on_a_frame():
+    remover = FeatureRemover(MODEL, ["sex"]).fit(FRAME)
+    objects = FRAME.to_numpy().astype(object)
+    objects[:, 0] = "x"
+    with pytest.warns(UserWarning, match="valid feature names"):
+        assert np.array_equal(remover.predict(objects), remover.predict(FRAME))
 
 
 # -- scikit-learn ---------------------------------------------------------------------------------
