@@ -14,7 +14,7 @@ from sklearn.base import TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._features import column_names, group_features, resolve_features
+from skglex._features import column_names, group_features, output_names, resolve_features
 from skglex._input import bin_chunks, bin_rows
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import (
@@ -32,6 +32,10 @@ from skglex.ensemble._players import assign_players
 
 # Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
 _BUFFER = 1 << 24
+
+
+class _NoComponents(ValueError, AttributeError):
+    """There are too many: an AttributeError too, so that displays and ``hasattr`` leave the attributes out."""
 
 
 class GlexDecomposer(TransformerMixin, TreeModelWrapper):
@@ -252,6 +256,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
             self._too_many = f"{'' if error.exact else 'at least '}{error.count:,}"
             return self
         self._component_names = column_names(names, index.sets, self.separator)
+        self._column_names()  # raises where two are equal
         self._index = index
         self._complete = max_order >= players.n_players.max(initial=0) and (
             allowed is None or bool(allowed[players.of_slot].all())
@@ -306,10 +311,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         self._require_components()
         if input_features is not None:
             self._check_input_features(input_features)
-        block = [*self._component_names, *(["remainder"] if self._has_remainder else [])]
-        labels = self._output_labels()
-        names = block if labels is None else [f"{label}__{name}" for label in labels for name in block]
-        return np.array(names, dtype=object)
+        return np.array(self._column_names(), dtype=object)
 
     @property
     def n_components_(self) -> int:
@@ -467,6 +469,11 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
             return list(classes)
         return list(range(self._n_outputs))
 
+    def _column_names(self) -> list[str]:
+        return output_names(
+            self._component_names, remainder=self._has_remainder, labels=self._output_labels()
+        )
+
     def _squeeze(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Drop the last axis where there is one output."""
         return values[..., 0] if self._n_outputs == 1 else values
@@ -480,6 +487,9 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
             features = [features]
         if callable(features):
             features = features(Xt)
+        features = list(features)
+        if features and all(isinstance(item, (bool, np.bool_)) for item in features):
+            features = resolve_features(features, self._model_names, parameter=parameter)
         out = []
         for item in features:
             if isinstance(item, str) and item in groups.names:
@@ -509,7 +519,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     def _require_components(self) -> None:
         check_is_fitted(self)
         if self._index is None:
-            raise ValueError(
+            raise _NoComponents(
                 f"the model has {self._too_many} components, more than max_components={self.max_components:,}. Set "
                 "max_interaction (2 gives main effects and pairs), restrict features, join columns with "
                 "feature_groups, or raise max_components. SHAP values, interactions and partial dependence work all "

@@ -113,10 +113,12 @@ def group_features(groups: Mapping[str, Any] | None, names: list[str]) -> Featur
     return FeatureGroups(player_names, of_feature, True)
 
 
+_CLEAN = str.maketrans("[]<", "___")
+
+
 def column_names(names: list[str], sets: list[tuple[int, ...]], separator: str) -> list[str]:
     """Names of components, fit for use as XGBoost feature names; two that would be equal raise."""
-    clean = str.maketrans("[]<", "___")
-    out = [separator.join(names[i] for i in members).translate(clean) for members in sets]
+    out = [separator.join(names[i] for i in members).translate(_CLEAN) for members in sets]
     seen: dict[str, tuple[int, ...]] = {}
     for name, members in zip(out, sets):
         if name in seen:
@@ -127,3 +129,25 @@ def column_names(names: list[str], sets: list[tuple[int, ...]], separator: str) 
             )
         seen[name] = members
     return out
+
+
+def output_names(components: list[str], *, remainder: bool, labels: list[Any] | None) -> list[str]:
+    """Names of all columns, for every label where there are any; two that would be equal raise."""
+    block = [(name, f"the component {name!r}") for name in components]
+    if remainder:
+        block.append(("remainder", "the remainder"))
+    if labels is not None:
+        block = [
+            (f"{label}__{name}".translate(_CLEAN), f"{what} of {str(label)!r}")
+            for label in labels
+            for name, what in block
+        ]
+    seen: dict[str, str] = {}
+    for name, what in block:
+        if name in seen:
+            raise ValueError(
+                f"{seen[name]} and {what} would both be the column {name!r}: rename a feature or a class"
+                + (", or set remainder=False" if remainder else "")
+            )
+        seen[name] = what
+    return list(seen)

@@ -249,7 +249,7 @@ class FeatureRemover(TreeModelWrapper):
         if not is_classifier(self):
             return output[:, 0] if output.shape[1] == 1 else output
         probabilities = self._to_probabilities(output)
-        if len(self.classes_) != probabilities.shape[1]:  # several labels at a time
+        if self._multilabel:
             return (probabilities > 0.5).astype(np.int64)
         labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         return labels
@@ -396,12 +396,18 @@ class FeatureRemover(TreeModelWrapper):
             own = np.asarray(self._model.output(Xt), dtype=np.float64)
             own = own.reshape(len(own), -1)
             # a binary classifier says both probabilities
-            return own[:, 1:] if self._model.link == "sigmoid" and self._binary and own.shape[1] == 2 else own
+            return own[:, 1:] if self._binary and own.shape[1] == 2 else own
         return inverse_link(self._model.link, self._margin(Xt))
 
     @property
     def _binary(self) -> bool:
         return is_classifier(self) and self._debiased.n_outputs == 1
+
+    @property
+    def _multilabel(self) -> bool:
+        """Whether a classifier's outputs are labels of their own, not classes of which one is right."""
+        n_outputs = self._debiased.n_outputs
+        return n_outputs > 1 and (self._model.link == "sigmoid" or len(self.classes_) != n_outputs)
 
     def _to_probabilities(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(self.classes_) == 1:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch, check_random_state, column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -93,12 +93,18 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             self.estimator_ = self.estimator
             if y is not None:
                 check_consistent_length(X, y)
+            if fit_params:
+                warnings.warn(
+                    f"the {type(self.estimator).__name__} is used as it is: {', '.join(fit_params)} passed to fit "
+                    "has no effect",
+                    UserWarning,
+                    stacklevel=4,
+                )
         else:
             self.estimator_ = self._fit_clone(X, y, sample_weight, weight, fit_params)
 
-        outer = _thaw(self.estimator_)
-        split = isinstance(outer, Pipeline) and len(outer.steps) > 1
-        self._preprocess: Any = outer[:-1] if split else None
+        before = _steps(self.estimator_)[:-1]
+        self._preprocess: Any = make_pipeline(*before) if before else None
         model = self._final_model()
         reader = find_reader(model)
         if reader is None:
@@ -129,8 +135,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     def _final_model(self) -> Any:
         """The tree model itself: the estimator, or the last step of a pipeline."""
-        model = _thaw(self.estimator_)
-        return _thaw(model.steps[-1][1]) if isinstance(model, Pipeline) else model
+        return _steps(self.estimator_)[-1]
 
     def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -179,6 +184,11 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
     ) -> Any:
         estimator = clone(self.estimator)
         y = self._check_target(X, y, is_classifier(estimator))
+        if self.classes_ is not None:
+            fit_params = {
+                key: _encode_eval_set(value, self.classes_) if key.endswith("eval_set") else value
+                for key, value in fit_params.items()
+            }
         if "base_margin" in fit_params:
             warnings.warn(
                 "the model is fitted with base_margin, which is not part of it: it is decomposed without",
@@ -202,10 +212,9 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             check_consistent_length(X, y)
             encoder = LabelEncoder().fit(y)
             self.classes_ = encoder.classes_
-            encoded: NDArray[Any] = encoder.transform(y)
-            return encoded
+            return _encode(y, encoder.classes_, "y")
         y = column_or_1d(y, warn=True) if y.ndim == 1 or y.shape[1] == 1 else y
-        if y.dtype.kind == "O":
+        if y.dtype.kind in "OUS":
             y = y.astype(np.float64)
         check_consistent_length(X, y)
         return np.asarray(y)
@@ -246,9 +255,11 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         """Names of the model's features: those it was trained on, else those of X, else x0, x1, ..."""
         if self._preprocess is not None:
             try:
-                return [str(name) for name in self._preprocess.get_feature_names_out()]
+                names = self._preprocess.get_feature_names_out()
             except (AttributeError, ValueError):
-                pass  # a step that cannot name its output
+                names = None  # a step that cannot name its output
+            if names is not None:
+                return [str(name) for name in names]
         if self._model.input.feature_names:
             return list(self._model.input.feature_names)
         if is_frame(Xt):
@@ -320,11 +331,29 @@ def _misread(what: str) -> str:
     )
 
 
+def _encode_eval_set(eval_set: Any, classes: NDArray[Any]) -> Any:
+    """The pairs of rows and labels that XGBoost and LightGBM watch while they fit, their labels encoded as y is."""
+    if eval_set is None:
+        return None
+    if isinstance(eval_set, tuple):
+        return (eval_set[0], _encode(eval_set[1], classes, "eval_set"), *eval_set[2:])
+    return [_encode_eval_set(pair, classes) for pair in eval_set]
+
+
+def _encode(labels: Any, classes: NDArray[Any], what: str) -> NDArray[np.int64]:
+    labels = np.asarray(labels).ravel()
+    if not (known := np.isin(labels, classes)).all():
+        raise ValueError(
+            f"{what} has the label {labels[~known][0]!r}, which y does not have; its labels are {list(classes[:20])}"
+        )
+    return np.searchsorted(classes, labels)
+
+
 def _weight_params(estimator: Any, weight: NDArray[np.float64]) -> dict[str, Any]:
     """The estimator's own keyword for sample weights, if it takes any."""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
-        return {f"{name}__sample_weight": weight} if has_fit_parameter(last, "sample_weight") else {}
+        return {f"{name}__{key}": value for key, value in _weight_params(last, weight).items()}
     return {"sample_weight": weight} if has_fit_parameter(estimator, "sample_weight") else {}
 
 
@@ -332,6 +361,14 @@ def _thaw(estimator: Any) -> Any:
     while FrozenEstimator and isinstance(estimator, FrozenEstimator):
         estimator = estimator.estimator
     return estimator
+
+
+def _steps(estimator: Any) -> list[Any]:
+    """The steps of a pipeline, of pipelines at its end too; the tree model is the last."""
+    model = _thaw(estimator)
+    if not isinstance(model, Pipeline):
+        return [model]
+    return [*(step for _, step in model.steps[:-1]), *_steps(model.steps[-1][1])]
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skglex import GlexDecomposer
+from skglex import FeatureRemover, GlexDecomposer
 from skglex.components import _tables
 
 ORACLE = Path(__file__).parent / "data" / "oracle"
@@ -415,6 +415,36 @@ def test_prefit():
             GlexDecomposer(estimator).fit(X)
 
 
+def test_parameters_of_fit():
+    for wrap in (GlexDecomposer, lambda model: FeatureRemover(model, [0])):
+        with pytest.warns(
+            UserWarning, match="used as it is: sample_weights passed to fit has no effect"
+        ) as caught:
+            wrap(MODEL).fit(X, sample_weights=np.ones(300))
+        assert caught[0].filename == __file__
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        GlexDecomposer(small()).fit(X, np.where(Y > 0, "a", "b"))
+
+
+@pytest.mark.parametrize("labels", [[-1, 0, 1], [3, 10, 700], ["u", "v", "w"], [True, False, True]])
+def test_labels_of_the_rows_to_stop_by(labels):
+    codes = np.digitize(Y, [-0.5, 0.5]) if labels[0] is not True else (Y > 0) * 1
+    y = np.unique(labels)[codes]
+    early = {"n_estimators": 50, "early_stopping_rounds": 2, "n_jobs": 1}
+    expected = xgb.XGBClassifier(**early).fit(
+        X[:200], codes[:200], eval_set=[(X[200:], codes[200:])], verbose=False
+    )
+    inner = xgb.XGBClassifier(**early)
+    watch = [(X[200:], y[200:])]
+    dec = GlexDecomposer(inner).fit(X[:200], y[:200], eval_set=watch, verbose=False)
+    assert dec.estimator_.best_iteration == expected.best_iteration
+    steps = GlexDecomposer(make_pipeline("passthrough", inner))
+    steps.fit(X[:200], y[:200], xgbclassifier__eval_set=watch, xgbclassifier__verbose=False)
+    assert np.array_equal(steps.transform(X), dec.transform(X))
+    with pytest.raises(ValueError, match="eval_set has the label"):
+        GlexDecomposer(inner).fit(X[:200], y[:200], eval_set=[(X[200:], np.full(100, 5))], verbose=False)
+
+
 @pytest.mark.parametrize("container", ["pandas", "polars"])
 def test_set_output(container):
     make = pd.DataFrame if container == "pandas" else pl.DataFrame
@@ -473,6 +503,50 @@ def test_names_for_the_next_xgboost():
         dec.fit(FILLED, Y)
 
 
+def test_names_of_columns_are_told_apart():
+    frame = pd.DataFrame(FILLED, columns=["remainder", "b__x", "x", "d"])
+    model = small().fit(frame, Y)
+    with pytest.raises(ValueError, match="component 'remainder' and the remainder would both be"):
+        GlexDecomposer(model, max_interaction=1).fit(frame)
+    assert "remainder" in GlexDecomposer(model, max_interaction=1, remainder=False).fit(frame).components_
+    classifier = xgb.XGBClassifier(n_estimators=5, max_depth=2)
+    bins = np.digitize(Y, [-0.5, 0.5])
+    clash = np.array(["a", "a__b", "c"])[bins]
+    with pytest.raises(
+        ValueError, match="component 'b__x' of 'a' and the component 'x' of 'a__b' would both"
+    ):
+        GlexDecomposer(classifier, max_interaction=1, remainder=False).fit(frame, clash)
+    intervals = np.array(["<-1", "[-1, 1]", ">1"])[bins]
+    out = GlexDecomposer(classifier).set_output(transform="pandas").fit_transform(FILLED, intervals)
+    assert "_-1, 1___x0" in out.columns
+    small().fit(out, Y)
+
+
+def test_masks_beside_groups():
+    groups = {"g": ["x0", "x3"]}
+    dec = GlexDecomposer(MODEL, feature_groups=groups, features=[False, True, True, False]).fit(X)
+    assert list(dec.get_feature_names_out()) == ["x1", "x2", "x1:x2", "remainder"]
+    with pytest.raises(ValueError, match="names 'x0', which belongs to the group 'g'"):
+        GlexDecomposer(MODEL, feature_groups=groups, features=[True, True, False, False]).fit(X)
+
+
+def test_pipelines_in_pipelines():
+    frame = pd.DataFrame(FILLED, columns=list("abcd"))
+    weight = RNG.integers(0, 3, size=300).astype(float)
+    inner = make_pipeline(StandardScaler(), small())
+    nested = GlexDecomposer(make_pipeline(FunctionTransformer(), FrozenEstimator(inner.fit(frame, Y)))).fit(
+        frame
+    )
+    assert np.array_equal(nested.transform(frame), GlexDecomposer(inner).fit(frame).transform(frame))
+    plain = GlexDecomposer(inner).set_params(prefit=False).fit(frame, Y, sample_weight=weight)
+    outer = GlexDecomposer(make_pipeline("passthrough", inner), prefit=False).fit(
+        frame, Y, sample_weight=weight
+    )
+    assert np.array_equal(outer.transform(frame), plain.transform(frame))
+    steps = make_pipeline("passthrough", small()).fit(FILLED, Y)
+    assert GlexDecomposer(steps, max_interaction=1, remainder=False).fit(FILLED)["x0"].order == 1
+
+
 def test_pickle(tmp_path):
     dec = GlexDecomposer(MODEL, max_interaction=2).fit(X)
     dec.shap_values(X)
@@ -513,6 +587,8 @@ def test_too_many_components():
     for call in (dec.transform, lambda X: dec.components_, lambda X: dec.get_feature_names_out()):
         with pytest.raises(ValueError, match=r"15 components, more than max_components=5.*max_interaction"):
             call(X)
+    assert not hasattr(dec, "components_")
+    assert "GlexDecomposer" in dec._repr_html_()  # scikit-learn 1.9 lists the attributes there
     whole = GlexDecomposer(MODEL).fit(X)
     assert np.array_equal(dec.shap_values(X), whole.shap_values(X))
     assert np.array_equal(dec.partial_dependence([0], X), whole.partial_dependence([0], X))

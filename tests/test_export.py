@@ -504,6 +504,11 @@ def test_onnx_refuses(monkeypatch):
         onnx_model(ensemble, 6, link="probit")
     with pytest.raises(ValueError, match="1 outputs and the classes"):
         onnx_model(ensemble, 6, classes=np.arange(3))
+    two_labels = find_reader(model)(
+        regressor(objective="binary:logistic").fit(X, np.column_stack([Y, -Y]) > 0)
+    )
+    with pytest.raises(ValueError, match="2 outputs and the classes"):
+        onnx_model(two_labels.ensemble, 6, link=two_labels.link, classes=np.arange(2))
     with pytest.raises(ValueError, match="labels must be"):
         onnx_model(ensemble, 6, classes=np.array([0.5, 1.5]))
     with pytest.raises(ValueError, match="together"):

@@ -163,6 +163,26 @@ def test_ranker_and_multi_output():
 # -- removed columns ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
+def test_several_labels_at_a_time(n_labels, strategy):
+    labels = np.column_stack([Y > 6, FRAME["hours"] > 0, FRAME["noise"] > 1])[:, :n_labels].astype(int)
+    model = xgb.XGBClassifier(n_estimators=5, multi_strategy=strategy, tree_method="hist").fit(FRAME, labels)
+    for strength in (0, 1e-14):
+        remover = FeatureRemover(model, ["sex"], strength=strength).fit(FRAME)
+        assert np.array_equal(remover.predict(FRAME), model.predict(FRAME))
+        assert np.allclose(remover.predict_proba(FRAME), model.predict_proba(FRAME), atol=FLOAT32)
+
+
+@pytest.mark.parametrize("objective", ["binary:hinge", "binary:logitraw"])
+def test_classifiers_without_probabilities(objective):
+    model = xgb.XGBClassifier(n_estimators=5, objective=objective).fit(FRAME, Y > 6)
+    for strength in (0, 1e-14):
+        remover = FeatureRemover(model, ["sex"], strength=strength).fit(FRAME)
+        assert np.array_equal(remover.predict(FRAME), model.predict(FRAME))
+        assert np.allclose(remover.predict_proba(FRAME), model.predict_proba(FRAME), atol=FLOAT32)
+
+
 def test_removed_columns_never_matter():
     remover = FeatureRemover(MODEL, ["sex", "noise"]).fit(FRAME)
     expected = remover.predict(FRAME)

@@ -96,7 +96,7 @@ def onnx_model(
         width = 1 if link == "max_index" else ensemble.n_outputs
         outputs.insert(0, ("variable", np.float64, [None, width]))
     else:
-        labels = _check_classes(classes, ensemble.n_outputs)
+        labels = _check_classes(classes, ensemble.n_outputs, link)
         _classify(graph, response, labels, ensemble.n_outputs)
         outputs = [
             ("label", labels.dtype, [None]),
@@ -291,9 +291,10 @@ def _inverse_link(graph: _Graph, link: str, margin: str) -> str:
     return links[link]()
 
 
-def _check_classes(classes: NDArray[Any], n_outputs: int) -> NDArray[Any]:
+def _check_classes(classes: NDArray[Any], n_outputs: int, link: str) -> NDArray[Any]:
     classes = np.asarray(classes)
-    if classes.ndim != 1 or len(classes) != max(n_outputs, 2):
+    several_labels = link == "sigmoid" and n_outputs > 1
+    if classes.ndim != 1 or len(classes) != max(n_outputs, 2) or several_labels:
         raise ValueError(
             f"cannot export a classifier with {n_outputs} outputs and the classes {classes.tolist()} to "
             "ONNX: there must be one output for two classes, or one output per class"
