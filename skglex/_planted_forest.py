@@ -29,11 +29,11 @@ class RandomPlantedForestRegressor(RegressorMixin, BasePlantedForest):
 
     The prediction is a mean over families, each a sum of leaves,
 
-        f(x) = 1 / B * sum over families b, feature sets t and leaves l of v_l * 1[x_t in box_l],   |t| <= r
+        f(x) = 1 / B * sum over families b, feature sets t and leaves l of v_l * 1[x_t in box_l]
 
     where:
 
-    * ``B`` is ``n_estimators`` and ``r`` is ``max_interaction``,
+    * ``B`` is ``n_estimators``, and no set t has more than ``max_interaction`` features,
     * a leaf of the set t is a box of values of the features in t with a value ``v_l``.
 
     A family starts with one leaf, the whole space. Each split takes the best of some candidates (a leaf, a
@@ -89,7 +89,7 @@ class RandomPlantedForestRegressor(RegressorMixin, BasePlantedForest):
     categories_ : dict of int to pandas Index
         For each categorical column its categories by increasing mean target.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     See Also
     --------
@@ -273,7 +273,7 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
     categories_ : dict of int to pandas Index
         For each categorical column its categories by increasing mean target.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     See Also
     --------
