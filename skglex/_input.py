@@ -23,6 +23,8 @@ def is_frame(X: Any) -> bool:
 
 def check_rows(X: Any) -> Any:
     """Check arrays and sparse matrices as scikit-learn does; data frames keep their columns' types."""
+    if hasattr(X, "collect") and not hasattr(X, "shape"):
+        raise ValueError(f"X is a {type(X).__name__}, whose rows are not there yet: pass X.collect()")
     if not is_frame(X):
         return check_array(
             X, accept_sparse=["csr", "csc"], dtype="numeric", ensure_all_finite=False, input_name="X"

@@ -460,8 +460,7 @@ class FeatureRemover(TreeModelWrapper):
                 removed |= outputs
         if encoded:  # all that comes of a raw column may have been named: it is not needed then
             for position in set(range(len(raw_names))) - set(raw):
-                outputs = self._outputs_of(X, Xt, position)
-                if outputs and outputs <= removed:
+                if self._outputs_of(X, Xt, position, within=removed):
                     raw.append(position)
         self._raw_removed = sorted(set(raw))
         # one row of the background stands in for removed columns that are absent or hold anything at all
@@ -473,8 +472,11 @@ class FeatureRemover(TreeModelWrapper):
             return [str(name) for name in X.columns]
         return self._model_names if self._preprocess is None else [f"x{i}" for i in range(X.shape[1])]
 
-    def _outputs_of(self, X: Any, Xt: Any, position: int) -> set[int]:
-        """Columns after the preprocessing that change when a raw column is permuted on the background."""
+    def _outputs_of(self, X: Any, Xt: Any, position: int, within: set[int] | None = None) -> set[int]:
+        """Columns after the preprocessing that change when a raw column is permuted on the background.
+
+        Empty as soon as one of them is not in ``within``.
+        """
         rows = self.background_.rows
         changed = np.zeros(Xt.shape[1], dtype=bool)
         for seed in range(3):
@@ -484,6 +486,8 @@ class FeatureRemover(TreeModelWrapper):
                 permuted = with_column_of(take_rows(X, rows[part]), position, take_rows(X, order[part]))
                 before, after = take_rows(Xt, rows[part]), self._preprocess.transform(permuted)
                 changed |= [not _same(a, b) for a, b in zip(_columns(before), _columns(after))]
+                if within is not None and not within.issuperset(np.flatnonzero(changed).tolist()):
+                    return set()
         return set(np.flatnonzero(changed).tolist())
 
     def _check_X(self, X: Any) -> Any:

@@ -356,6 +356,11 @@ def _weight_params(estimator: Any, weight: NDArray[np.float64]) -> dict[str, Any
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         return {f"{name}__{key}": value for key, value in _weight_params(last, weight).items()}
+    if has_fit_parameter(estimator, "qid"):
+        raise ValueError(
+            f"sample_weight has one value per row, for the background, but a {type(estimator).__name__} takes one per "
+            "query. Fit it first, and pass it fitted (in searches in sklearn.frozen.FrozenEstimator)"
+        )
     return {"sample_weight": weight} if has_fit_parameter(estimator, "sample_weight") else {}
 
 

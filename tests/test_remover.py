@@ -359,7 +359,19 @@ def test_metadata_routing():
         assert np.array_equal(search.best_estimator_.background_.weights, weight)
 
 
+def test_weights_of_rows_are_not_those_of_queries():
+    qid, labels = np.repeat(np.arange(40), 10), (Y > 6) * 1
+    ranker = xgb.XGBRanker(n_estimators=5)
+    with pytest.raises(ValueError, match="a XGBRanker takes one per query"):
+        FeatureRemover(ranker, ["sex"]).fit(FRAME, labels, qid=qid, sample_weight=np.ones(N))
+    ranker.fit(FRAME, labels, qid=qid)
+    weighted = FeatureRemover(ranker, ["sex"]).fit(FRAME, sample_weight=np.arange(N))
+    assert weighted.predict(FRAME).shape == (N,)
+
+
 def test_bad_input():
+    with pytest.raises(ValueError, match=r"pass X.collect\(\)"):
+        FeatureRemover(MODEL, ["sex"]).fit(pl.DataFrame(FRAME.to_dict("list")).lazy())
     for features, message in [
         (["height"], "unknown feature 'height'; known are 'sex'"),
         ([4], "feature 4, but there are 4"),
