@@ -206,17 +206,21 @@ def test_removed_columns_never_matter():
     with pytest.raises(ValueError, match=r"feature names .* lacks \['sex'\], needed with strength=0\.5"):
         partly.predict(FRAME.drop(columns="sex"))
 
-    polars = pl.from_pandas(FRAME)
-    remover = FeatureRemover(MODEL, ["sex", "noise"]).fit(polars)
-    for changed in (polars, polars.drop("sex"), polars.with_columns(sex=pl.lit("garbage"))):
-        assert np.array_equal(remover.predict(changed), expected)
-
     array = FRAME.to_numpy()
     remover = FeatureRemover(MODEL, [0, 3]).fit(array)
     assert np.array_equal(remover.predict(array), expected)
     garbage = array.astype(object)
     garbage[:, 0], garbage[:, 3] = "x", None
     assert np.array_equal(remover.predict(garbage), expected)
+
+
+@pytest.mark.skipif(int(xgb.__version__.split(".")[0]) < 3, reason="XGBoost takes no polars frames")
+def test_removed_polars_columns_never_matter():
+    expected = FeatureRemover(MODEL, ["sex", "noise"]).fit(FRAME).predict(FRAME)
+    polars = pl.from_pandas(FRAME)
+    remover = FeatureRemover(MODEL, ["sex", "noise"]).fit(polars)
+    for changed in (polars, polars.drop("sex"), polars.with_columns(sex=pl.lit("garbage"))):
+        assert np.array_equal(remover.predict(changed), expected)
 
 
 def test_ways_to_name_features():
