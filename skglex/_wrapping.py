@@ -299,20 +299,24 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             raise RuntimeError(_misread(f"{ours.shape[1]} outputs were read, its margin has {own.shape[1]}"))
         with np.errstate(invalid="ignore"):  # a target of one class gives infinite margins
             error = np.where(own == ours, 0.0, np.abs(own - ours))
-        row, output = np.unravel_index(np.argmax(error - _rounding(read)), error.shape)
-        if not (error <= _rounding(read)).all():
+        rounding = _rounding(read)
+        row, output = np.unravel_index(np.argmax(error - rounding), error.shape)
+        if not (error <= rounding).all():
             raise RuntimeError(
                 _misread(
                     f"on row {given[row]} its margin is {own[row, output]!r}, the leaves add up to "
-                    f"{ours[row, output]!r}, off by {error[row, output]:.3g} (rounding: {_rounding(read)[output]:.1g})"
+                    f"{ours[row, output]!r}, off by {error[row, output]:.3g} (rounding: {rounding[output]:.1g})"
                 )
             )
 
 
 def _rounding(read: ReadModel) -> NDArray[np.float64]:
-    """By how much a sum in float32 may differ from ours, per output."""
+    """By how much a sum in float32 may differ from ours, per output.
+
+    The bound for the worst case: late trees add the same small value again and again, each time rounded the same way.
+    """
     ensemble = read.ensemble
-    n_trees = len(ensemble.tree_ptr) - 1
+    n_trees = np.zeros(ensemble.n_outputs)
     scale = np.abs(ensemble.base).astype(np.float64)
     width = ensemble.value.shape[1]
     occupied = np.diff(ensemble.tree_ptr) > 0
@@ -321,8 +325,9 @@ def _rounding(read: ReadModel) -> NDArray[np.float64]:
         first = ensemble.output[ensemble.tree_ptr[:-1][occupied]]
         for v in range(width):
             np.add.at(scale, first + v, largest[:, v])
+            np.add.at(n_trees, first + v, 1)
     epsilon = float(np.finfo(np.float32).eps)
-    return epsilon * (4 + np.sqrt(n_trees)) * scale + np.finfo(np.float32).tiny
+    return epsilon / 2 * (8 + n_trees) * scale + np.finfo(np.float32).tiny
 
 
 def _misread(what: str) -> str:

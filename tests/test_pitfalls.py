@@ -528,6 +528,17 @@ def test_weights_of_the_background():
     np.testing.assert_allclose(decomposer.shap_values(X[:20]), expected, rtol=0, atol=1e-5)
 
 
+def test_roundings_that_go_the_same_way_are_no_misreading():
+    """Small steps onto a large margin: XGBoost's own float32 sum drifts with the number of trees."""
+    X, y = make_data()
+    model = xgb.XGBClassifier(
+        n_estimators=2000, learning_rate=1, reg_lambda=0, min_child_weight=0, max_depth=6
+    )
+    model.set_params(n_jobs=1).fit(X, y > 0)
+    decomposer = GlexDecomposer(model).fit(X)
+    np.testing.assert_allclose(total(decomposer, X), model.predict(X, output_margin=True), rtol=1e-3)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("scale", [2.0**1020, 2.0**-1070])
 def test_huge_and_tiny_weights(scale):
