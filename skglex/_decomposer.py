@@ -25,6 +25,8 @@ from skglex.components import (
     TooManyComponents,
     average_out,
     index_components,
+    mean_absolute,
+    strongest,
 )
 from skglex.components._tables import table_axes
 from skglex.ensemble._patterns import sum_leaves
@@ -345,23 +347,21 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         -------
         list of Component, the strongest first
         """
-        total = self.component_importances_.reshape(len(self.components_), -1).sum(axis=1)
-        return [self.components_[int(i)] for i in np.argsort(-total, kind="stable")[:k]]
+        components, background = self.components_, self._background
+        if "component_importances" not in self._lazy:
+            found, _ = self._strongest(background.bins, background.weight, k)
+        else:
+            total = self.component_importances_.reshape(len(components), -1).sum(axis=1)
+            found = np.argsort(-total, kind="stable")[:k]
+        return [components[int(i)] for i in found]
 
     @property
     def component_importances_(self) -> NDArray[np.float64]:
         self._require_components()
         if "component_importances" not in self._lazy:
-            chosen = np.arange(len(self._component_names))
-            width = len(chosen) * self._n_outputs
-            total = np.zeros(width)
-            for bins, weight in self._background_chunks(width):
-                part = np.empty((width, bins.shape[1]))
-                self._decomposition.components(
-                    self._index, self._tables, bins, chosen, part, n_jobs=self.n_jobs
-                )
-                total += np.abs(part, out=part) @ weight
-            self._lazy["component_importances"] = self._squeeze(total.reshape(self._n_outputs, -1).T)
+            background = self._background
+            means = self._mean_absolute(background.bins, background.weight)
+            self._lazy["component_importances"] = self._squeeze(means)
         importances: NDArray[np.float64] = self._lazy["component_importances"]
         return importances
 
@@ -568,6 +568,19 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         rest[:] = self._decomposition.margins(bins, self.n_jobs) - np.reshape(self.intercept_, (-1, 1))
         for o in range(self._n_outputs):
             rest[o] -= out[o * step : (o + 1) * step - 1].sum(axis=0)
+
+    def _mean_absolute(self, bins: NDArray[Any], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean of ``|m_S|`` over binned rows, of every component: shape (n_sets, n_outputs)."""
+        chosen = np.arange(len(self._component_names))
+        args = (self._decomposition, self._index, self._tables, bins, weight, chosen)
+        return mean_absolute(*args, n_jobs=self.n_jobs, verbose=self.verbose)
+
+    def _strongest(
+        self, bins: NDArray[Any], weight: NDArray[np.float64], k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Positions and means of the k components with the largest mean of ``|m_S|`` over binned rows."""
+        args = (self._decomposition, self._index, self._tables, bins, weight, k)
+        return strongest(*args, n_jobs=self.n_jobs, verbose=self.verbose)
 
     # -- what a Component asks (`skglex.components.ComponentSource`) ---------------------------
 
