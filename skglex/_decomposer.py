@@ -369,12 +369,9 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     def feature_importances_(self) -> NDArray[np.float64]:
         check_is_fitted(self)
         if "feature_importances" not in self._lazy:
-            n_players = len(self._groups.names)
-            total = np.zeros((self._n_outputs, n_players))
-            for bins, weight in self._background_chunks(n_players * self._n_outputs):
-                values = self._decomposition.shapley(bins, n_jobs=self.n_jobs, verbose=self.verbose)
-                total += np.abs(values, out=values) @ weight
-            self._lazy["feature_importances"] = self._squeeze(total.T)
+            background = self._background
+            means = self._mean_absolute_shapley(background.bins, background.weight)
+            self._lazy["feature_importances"] = self._squeeze(means)
         importances: NDArray[np.float64] = self._lazy["feature_importances"]
         return importances
 
@@ -543,14 +540,6 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         for start, stop in chunks:
             yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop)
 
-    def _background_chunks(self, width: int) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
-        """The background in chunks, with weights that sum to one in all."""
-        background = self._background
-        size = max(_BUFFER // max(width, 1), 1024)
-        for start in range(0, len(background.weight), size):
-            bins = np.ascontiguousarray(background.bins[:, start : start + size])
-            yield bins, background.weight[start : start + size] / background.total
-
     def _write_components(
         self, bins: NDArray[Any], chosen: NDArray[np.int64], out: NDArray[np.float64]
     ) -> None:
@@ -574,6 +563,17 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         chosen = np.arange(len(self._component_names))
         args = (self._decomposition, self._index, self._tables, bins, weight, chosen)
         return mean_absolute(*args, n_jobs=self.n_jobs, verbose=self.verbose)
+
+    def _mean_absolute_shapley(self, bins: NDArray[Any], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean of ``|phi_k|`` over binned rows: shape (n_features, n_outputs)."""
+        n_players = len(self._groups.names)
+        total = np.zeros((self._n_outputs, n_players))
+        size = max(_BUFFER // max(total.size, 1), 1024)
+        for start in range(0, len(weight), size):
+            part = np.ascontiguousarray(bins[:, start : start + size])
+            values = self._decomposition.shapley(part, n_jobs=self.n_jobs, verbose=self.verbose)
+            total += np.abs(values, out=values) @ weight[start : start + size]
+        return total.T / weight.sum()
 
     def _strongest(
         self, bins: NDArray[Any], weight: NDArray[np.float64], k: int

@@ -32,7 +32,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import GlexDecomposer
 from skglex.components import _tables
-from skglex.components._tables import build_tables
 
 ORACLE = Path(__file__).parent / "data" / "oracle"
 RNG = np.random.default_rng(0)
@@ -614,8 +613,8 @@ def test_importances_are_means_over_tables_and_rows(monkeypatch):
     model = xgb.XGBClassifier(n_estimators=8, max_depth=4).fit(X, rng.integers(0, 3, size=700))
     expected, found = None, []
     for max_cells in [1 << 21, 300, 0]:  # all, some, and none of the components have a table
-        monkeypatch.setitem(build_tables.__kwdefaults__, "max_cells", max_cells)
-        monkeypatch.setattr("skglex.components._tables.TOTAL_CELLS", max_cells)
+        monkeypatch.setitem(_tables.build_tables.__kwdefaults__, "max_cells", max_cells)
+        monkeypatch.setattr(_tables, "TOTAL_CELLS", max_cells)
         for n_jobs in [1, 2]:
             dec = GlexDecomposer(model, n_jobs=n_jobs).fit(X, sample_weight=weight)
             found.append([c.name for c in dec.strongest_components(3)])

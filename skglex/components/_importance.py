@@ -86,7 +86,7 @@ def strongest(
     """
     bound = np.full(len(index.sets), np.inf)
     for c in np.flatnonzero(tables.tabulated):
-        table = tables.table(c, decomposition.ensemble.n_outputs)
+        table = tables.table(int(c), decomposition.ensemble.n_outputs)
         bound[c] = np.maximum(table, -table).reshape(-1, table.shape[-1]).max(axis=0).sum()
     bound *= 1 + 1e-9  # a mean is rounded
     candidates = np.argsort(-bound, kind="stable")
