@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._features import column_names, group_features, resolve_features
+from skglex._html import ComponentsHTMLMixin
 from skglex._input import bin_chunks, bin_rows
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import (
@@ -36,7 +37,7 @@ from skglex.ensemble._players import assign_players
 _BUFFER = 1 << 24
 
 
-class GlexDecomposer(TransformerMixin, TreeModelWrapper):
+class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     """Exact functional decomposition of a tree ensemble into main effects and interactions.
 
     The margin (raw score) of the model at x is split into components, ::
