@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._features import column_names, group_features, output_names, resolve_features
+from skglex._html import ComponentsHTMLMixin
 from skglex._input import bin_chunks, bin_rows
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import (
@@ -25,6 +26,8 @@ from skglex.components import (
     TooManyComponents,
     average_out,
     index_components,
+    mean_absolute,
+    strongest,
 )
 from skglex.components._tables import table_axes
 from skglex.ensemble._patterns import sum_leaves
@@ -38,7 +41,7 @@ class NoComponentsError(ValueError, AttributeError):
     """An attribute that does not exist with too many components; ``hasattr`` and displays leave it out."""
 
 
-class GlexDecomposer(TransformerMixin, TreeModelWrapper):
+class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     """Exact functional decomposition of a tree ensemble into main effects and interactions.
 
     The margin (raw score) of the model at x is split into components, ::
@@ -347,23 +350,21 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         -------
         list of Component, the strongest first
         """
-        total = self.component_importances_.reshape(len(self.components_), self._n_outputs).sum(axis=1)
-        return [self.components_[int(i)] for i in np.argsort(-total, kind="stable")[:k]]
+        components, background = self.components_, self._background
+        if "component_importances" not in self._lazy:
+            found, _ = self._strongest(background.bins, background.weight, k)
+        else:
+            total = self.component_importances_.reshape(len(components), self._n_outputs).sum(axis=1)
+            found = np.argsort(-total, kind="stable")[:k]
+        return [components[int(i)] for i in found]
 
     @property
     def component_importances_(self) -> NDArray[np.float64]:
         self._require_components(NoComponentsError)
         if "component_importances" not in self._lazy:
-            chosen = np.arange(len(self._component_names))
-            width = len(chosen) * self._n_outputs
-            total = np.zeros(width)
-            for bins, weight in self._background_chunks(width):
-                part = np.empty((width, bins.shape[1]))
-                self._decomposition.components(
-                    self._index, self._tables, bins, chosen, part, n_jobs=self.n_jobs
-                )
-                total += np.abs(part, out=part) @ weight
-            self._lazy["component_importances"] = self._squeeze(total.reshape(self._n_outputs, -1).T)
+            background = self._background
+            means = self._mean_absolute(background.bins, background.weight)
+            self._lazy["component_importances"] = self._squeeze(means)
         importances: NDArray[np.float64] = self._lazy["component_importances"]
         return importances
 
@@ -371,12 +372,9 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
     def feature_importances_(self) -> NDArray[np.float64]:
         check_is_fitted(self)
         if "feature_importances" not in self._lazy:
-            n_players = len(self._groups.names)
-            total = np.zeros((self._n_outputs, n_players))
-            for bins, weight in self._background_chunks(n_players * self._n_outputs):
-                values = self._decomposition.shapley(bins, n_jobs=self.n_jobs, verbose=self.verbose)
-                total += np.abs(values, out=values) @ weight
-            self._lazy["feature_importances"] = self._squeeze(total.T)
+            background = self._background
+            means = self._mean_absolute_shapley(background.bins, background.weight)
+            self._lazy["feature_importances"] = self._squeeze(means)
         importances: NDArray[np.float64] = self._lazy["feature_importances"]
         return importances
 
@@ -553,14 +551,6 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         for start, stop in chunks:
             yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop)
 
-    def _background_chunks(self, width: int) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
-        """The background in chunks, with weights that sum to one in all."""
-        background = self._background
-        size = max(_BUFFER // max(width, 1), 1024)
-        for start in range(0, len(background.weight), size):
-            bins = np.ascontiguousarray(background.bins[:, start : start + size])
-            yield bins, background.weight[start : start + size] / background.total
-
     def _write_components(
         self, bins: NDArray[Any], chosen: NDArray[np.int64], out: NDArray[np.float64]
     ) -> None:
@@ -578,6 +568,30 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         rest[:] = self._decomposition.margins(bins, self.n_jobs) - np.reshape(self.intercept_, (-1, 1))
         for o in range(self._n_outputs):
             rest[o] -= out[o * step : (o + 1) * step - 1].sum(axis=0)
+
+    def _mean_absolute(self, bins: NDArray[Any], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean of ``|m_S|`` over binned rows, of every component: shape (n_sets, n_outputs)."""
+        chosen = np.arange(len(self._component_names))
+        args = (self._decomposition, self._index, self._tables, bins, weight, chosen)
+        return mean_absolute(*args, n_jobs=self.n_jobs, verbose=self.verbose)
+
+    def _mean_absolute_shapley(self, bins: NDArray[Any], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean of ``|phi_k|`` over binned rows: shape (n_features, n_outputs)."""
+        n_players = len(self._groups.names)
+        total = np.zeros((self._n_outputs, n_players))
+        size = max(_BUFFER // max(total.size, 1), 1024)
+        for start in range(0, len(weight), size):
+            part = np.ascontiguousarray(bins[:, start : start + size])
+            values = self._decomposition.shapley(part, n_jobs=self.n_jobs, verbose=self.verbose)
+            total += np.abs(values, out=values) @ weight[start : start + size]
+        return total.T / weight.sum()
+
+    def _strongest(
+        self, bins: NDArray[Any], weight: NDArray[np.float64], k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Positions and means of the k components with the largest mean of ``|m_S|`` over binned rows."""
+        args = (self._decomposition, self._index, self._tables, bins, weight, k)
+        return strongest(*args, n_jobs=self.n_jobs, verbose=self.verbose)
 
     # -- what a Component asks (`skglex.components.ComponentSource`) ---------------------------
 

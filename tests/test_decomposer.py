@@ -688,3 +688,27 @@ def test_every_order_pairs():
     assert {c.features for c in dec.components_} <= {
         s for k in range(1, 5) for s in combinations([f"x{i}" for i in range(4)], k)
     }
+
+
+def test_importances_are_means_over_tables_and_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(700, 4)), rng.integers(0, 3, size=700)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    model = xgb.XGBClassifier(n_estimators=8, max_depth=4).fit(X, rng.integers(0, 3, size=700))
+    expected, found = None, []
+    for max_cells in [1 << 21, 300, 0]:  # all, some, and none of the components have a table
+        monkeypatch.setitem(_tables.build_tables.__kwdefaults__, "max_cells", max_cells)
+        monkeypatch.setattr(_tables, "TOTAL_CELLS", max_cells)
+        for n_jobs in [1, 2]:
+            dec = GlexDecomposer(model, n_jobs=n_jobs).fit(X, sample_weight=weight)
+            found.append([c.name for c in dec.strongest_components(3)])
+            if expected is None:
+                rows = np.abs(dec.transform(X)).reshape(len(X), 3, -1)
+                expected = np.average(rows, axis=0, weights=weight).T
+            assert np.allclose(dec.component_importances_, expected, atol=1e-12)
+            if n_jobs == 1:
+                alone = dec.component_importances_
+        np.testing.assert_array_equal(dec.component_importances_, alone)
+    assert all(names == found[0] for names in found)
+    by_total = np.argsort(-expected.sum(axis=1), kind="stable")[:3]
+    assert found[0] == [dec.components_[int(i)].name for i in by_total]

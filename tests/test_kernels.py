@@ -13,6 +13,7 @@ from skglex.ensemble._leaves import Conditions
 from skglex.kernels.binning import bin_columns
 from skglex.kernels.components import condition_events, distinct_patterns, subset_rank
 from skglex.kernels.games import _shapley, _shapley_interactions, _sum_over_subsets
+from skglex.kernels.moments import mean_absolute
 from skglex.kernels.patterns import BLOCK, violations
 from skglex.kernels.wide import binomials, ranked_from_background, ranked_from_ratios
 
@@ -55,6 +56,19 @@ def some_conditions():
     )
     masks = inside[4].astype(np.uint8)
     return Conditions(np.zeros(5, np.int32), lo, hi, missing, mask, masks), inside
+
+
+def test_mean_absolute():
+    """Two outputs of a table over 3 x 2 cells, at 1,500 rows of which the bins 0..3 and 0..1 are given."""
+    bins = np.stack([RNG.integers(0, 4, size=1500), RNG.integers(0, 2, size=1500)]).astype(np.uint16)
+    weight, tables = RNG.random(1500), RNG.normal(size=13)
+    maps = np.array([0, 1, 1, 2, 0, 1], np.int32)
+    ptr, slots, map_ptr, stride = np.array([0, 2]), np.array([0, 1]), np.array([0, 4]), np.array([2, 1])
+    one, out = np.array([0]), np.empty((1, 2))
+    layout = (ptr, slots, map_ptr, maps, stride, np.array([1]), np.array([6]))
+    mean_absolute(bins, weight, *layout, tables, one, out)
+    values = tables[1:].reshape(2, 3, 2)[:, maps[bins[0]], bins[1]]
+    assert np.allclose(out[0], np.average(np.abs(values), axis=1, weights=weight), atol=1e-12)
 
 
 def test_violations_and_events():
@@ -168,6 +182,7 @@ out = []
 for weighting in ("empirical", "path_dependent"):
     dec = GlexDecomposer(model, weighting=weighting).fit(X)
     out += [dec.transform(X), dec.shap_values(X), dec.shap_interaction_values(X).reshape(30, -1)]
+    out += [np.tile(dec.component_importances_, (30, 1))]
     out += [FeatureRemover(model, [0], weighting=weighting).fit(X).predict(X)[:, None]]
 print(repr(float(np.column_stack(out) @ rng.normal(size=sum(o.shape[1] for o in out)) @ rng.normal(size=30))))
 """

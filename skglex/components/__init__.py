@@ -2,6 +2,7 @@
 
 from skglex.components._component import Axis, Component, Components, ComponentSource
 from skglex.components._decomposition import Decomposition, average_out
+from skglex.components._importance import mean_absolute, strongest
 from skglex.components._index import TooManyComponents, index_components
 
 __all__ = [
@@ -13,4 +14,6 @@ __all__ = [
     "TooManyComponents",
     "average_out",
     "index_components",
+    "mean_absolute",
+    "strongest",
 ]

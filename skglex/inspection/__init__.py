@@ -1,5 +1,14 @@
-"""What people ask of a model and of its debiased predictions."""
+"""A look at models and predictions: importances, orders of interaction, differences between groups."""
 
 from skglex.inspection._group_difference import group_difference, group_statistics
+from skglex.inspection._importance import component_importance, feature_importance
+from skglex.inspection._truncation import interaction_strength, truncated_margin
 
-__all__ = ["group_difference", "group_statistics"]
+__all__ = [
+    "component_importance",
+    "feature_importance",
+    "group_difference",
+    "group_statistics",
+    "interaction_strength",
+    "truncated_margin",
+]

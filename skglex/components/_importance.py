@@ -1,0 +1,106 @@
+"""Importance of components: the mean absolute value of each over given rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._parallel import run, weight_chunks
+from skglex.components._decomposition import Decomposition
+from skglex.components._index import ComponentIndex
+from skglex.components._tables import ComponentTables
+from skglex.kernels.moments import mean_absolute as table_means
+
+# Numbers of the buffer that components without a table go through: 128 MB of float64.
+_BUFFER = 1 << 24
+# Components whose means are computed at a time while the strongest are looked for.
+_BATCH = 64
+
+
+def mean_absolute(
+    decomposition: Decomposition,
+    index: ComponentIndex,
+    tables: ComponentTables,
+    bins: NDArray[np.unsignedinteger],
+    weight: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> NDArray[np.float64]:
+    """Weighted means of ``|m_S|`` over rows: shape (n_chosen, n_outputs).
+
+    A tabulated component takes one look at the rows, for the weight in each cell of its table; the others are
+    evaluated, chunk of rows by chunk. No array of all rows and all components is ever made.
+    """
+    n_outputs = decomposition.ensemble.n_outputs
+    out = np.empty((len(chosen), n_outputs))
+    by_table = np.flatnonzero(tables.tabulated[chosen])
+    parts = [by_table[a:b] for a, b in weight_chunks(np.ones(len(by_table)), 8)]
+    means = [np.empty((len(part), n_outputs)) for part in parts]
+    layout = (tables.axis_ptr, tables.axis_slot, tables.map_ptr, tables.maps, tables.stride)
+    run(
+        table_means,
+        [
+            (bins, weight, *layout, tables.table_ptr, tables.n_cells, tables.values, chosen[part], mean)
+            for part, mean in zip(parts, means)
+        ],
+        n_jobs=n_jobs,
+        verbose=verbose,
+        label="importances",
+    )
+    for part, mean in zip(parts, means):
+        out[part] = mean
+
+    streamed = np.flatnonzero(~tables.tabulated[chosen])
+    if len(streamed):
+        width = len(streamed) * n_outputs
+        total = np.zeros(width)
+        size = max(_BUFFER // width, 1024)
+        for start in range(0, len(weight), size):
+            some = np.ascontiguousarray(bins[:, start : start + size])
+            values = np.empty((width, some.shape[1]))
+            decomposition.components(
+                index, tables, some, chosen[streamed], values, n_jobs=n_jobs, verbose=verbose
+            )
+            total += np.abs(values, out=values) @ weight[start : start + size]
+        out[streamed] = total.reshape(n_outputs, -1).T / weight.sum()
+    return out
+
+
+def strongest(
+    decomposition: Decomposition,
+    index: ComponentIndex,
+    tables: ComponentTables,
+    bins: NDArray[np.unsignedinteger],
+    weight: NDArray[np.float64],
+    k: int,
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Positions and means of the k components with the largest mean (summed over outputs), largest first.
+
+    No mean is larger than the largest entry of the table: the components are gone through by that bound, and
+    those that cannot be among the k strongest any more are never evaluated.
+    """
+    bound = np.full(len(index.sets), np.inf)
+    for c in np.flatnonzero(tables.tabulated):
+        table = tables.table(int(c), decomposition.ensemble.n_outputs)
+        bound[c] = np.maximum(table, -table).reshape(-1, table.shape[-1]).max(axis=0).sum()
+    bound *= 1 + 1e-9  # a mean is rounded
+    candidates = np.argsort(-bound, kind="stable")
+    total = np.full(len(index.sets), -np.inf)
+    means = np.empty((len(index.sets), decomposition.ensemble.n_outputs))
+    done, batch = 0, max(int((~tables.tabulated).sum()), k, _BATCH)
+    while done < len(candidates):
+        chosen = np.sort(candidates[done : done + batch])
+        means[chosen] = mean_absolute(
+            decomposition, index, tables, bins, weight, chosen, n_jobs=n_jobs, verbose=verbose
+        )
+        total[chosen] = means[chosen].sum(axis=1)
+        done, batch = done + len(chosen), _BATCH
+        if done >= k and np.partition(total, -k)[-k] > bound[candidates[done:]].max(initial=-np.inf):
+            break
+    found = np.argsort(-total, kind="stable")[:k]
+    return found, means[found]

@@ -1,0 +1,17 @@
+"""Libraries that only some exports need."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def import_optional(module: str, extra: str) -> Any:
+    """Import a module, or say which extra of skglex installs it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"this export needs {module.partition('.')[0]}, which could not be imported ({error}): install it with "
+            f"pip install 'skglex[{extra}]'"
+        ) from error

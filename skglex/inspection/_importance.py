@@ -1,0 +1,162 @@
+"""Importance of components, orders and features."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._decomposer import GlexDecomposer
+from skglex.inspection._tables import as_table, label_columns, weighted_bins
+
+
+def component_importance(
+    decomposer: GlexDecomposer,
+    X: Any = None,
+    *,
+    sample_weight: Any = None,
+    by: str = "component",
+    k: int | None = None,
+) -> Any:
+    """Importance of components: the mean absolute value of each over rows.
+
+    Parameters
+    ----------
+    decomposer : GlexDecomposer
+        Fitted.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+        Rows to average over. None: the background, with its weights.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows X.
+    by : {"component", "order", "feature"}, default="component"
+        ``"component"``: mean of ``|m_S|``, the largest first. ``"order"``: the sum of these over the components of
+        each order. ``"feature"``: per feature j and order q the sum over S with j and ``|S| = q`` of the mean of
+        ``|m_S|``, divided by q, as in figure 4 of the paper [1]_; the sum over all features is that by order.
+    k : int, default=None
+        Only the k most important components (by the sum over outputs); those that cannot be among them are not
+        evaluated. Only with ``by="component"``.
+
+    Returns
+    -------
+    pandas.DataFrame, or dict of ndarray where pandas is not installed
+        Columns ``component`` and ``order``, ``order``, or ``feature`` and ``order``; then ``importance``, or one
+        ``label__importance`` per output. On the margin scale.
+
+    See Also
+    --------
+    feature_importance : One number per feature.
+    interaction_strength : What the orders contribute to the variance of the margin.
+
+    References
+    ----------
+    .. [1] M. Hiabu, J. T. Meyer, M. N. Wright, "Unifying local and global model explanations by functional
+       decomposition of low dimensional structures", AISTATS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skglex import GlexDecomposer
+    >>> from skglex.inspection import component_importance
+    >>> from xgboost import XGBRegressor
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, X[:, 0] + 2 * X[:, 0] * X[:, 1])
+    >>> decomposer = GlexDecomposer(model).fit(X)
+    >>> component_importance(decomposer, k=2).round(1)
+      component  order  importance
+    0     x0:x1      2         1.0
+    1        x0      1         0.9
+    """
+    if by not in ("component", "order", "feature"):
+        raise ValueError(f"by must be 'component', 'order' or 'feature'; got {by!r}")
+    if k is not None and by != "component":
+        raise ValueError(f"k is the number of components, but by={by!r}: leave k out")
+    if k is not None and not (isinstance(k, Integral) and k >= 1):
+        raise ValueError(f"k must be an integer of at least 1, or None; got {k!r}")
+    bins, weight = weighted_bins(decomposer, X, sample_weight)
+    decomposer._require_components()
+    orders = np.array([len(members) for members in decomposer._index.sets], dtype=np.int64)
+    if by == "component":
+        chosen, means = decomposer._strongest(bins, weight, len(orders) if k is None else int(k))
+        names = [decomposer._component_names[c] for c in chosen]
+        return as_table(
+            {"component": names, "order": orders[chosen], **label_columns(decomposer, "importance", means)}
+        )
+    shares = _by_feature_and_order(decomposer, bins, weight)
+    n_features, n_orders, _ = shares.shape
+    order = np.arange(1, n_orders + 1)
+    if by == "order":
+        return as_table({"order": order, **label_columns(decomposer, "importance", shares.sum(axis=0))})
+    importance = label_columns(decomposer, "importance", shares.reshape(-1, shares.shape[2]))
+    features = np.repeat(np.array(decomposer.explained_features_, dtype=object), n_orders)
+    return as_table({"feature": features, "order": np.tile(order, n_features), **importance})
+
+
+def feature_importance(
+    decomposer: GlexDecomposer, X: Any = None, *, kind: str = "shap", sample_weight: Any = None
+) -> Any:
+    """Importance of features, from their SHAP values or from the components they take part in.
+
+    Parameters
+    ----------
+    decomposer : GlexDecomposer
+        Fitted.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+        Rows to average over. None: the background, with its weights.
+    kind : {"shap", "absolute"}, default="shap"
+        ``"shap"``: mean of ``|phi_k|``, where ``phi_k`` is the sum over S with k of ``m_S / |S|``, all orders
+        included. ``"absolute"``: the sum over S with k of the mean of ``|m_S|``, divided by ``|S|``: what
+        components of opposite sign do is not cancelled. It is of the components that the decomposer has
+        (``max_interaction``, ``features``), and at least the importance by SHAP values where it has all.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows X.
+
+    Returns
+    -------
+    pandas.DataFrame, or dict of ndarray where pandas is not installed
+        Columns ``feature`` and ``importance``, or one ``label__importance`` per output; the most important (by
+        the sum over outputs) first. On the margin scale.
+
+    See Also
+    --------
+    component_importance : Per component, by order, or by feature and order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skglex import GlexDecomposer
+    >>> from skglex.inspection import feature_importance
+    >>> from xgboost import XGBRegressor
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, X[:, 0] + 2 * X[:, 0] * X[:, 1])
+    >>> decomposer = GlexDecomposer(model).fit(X)
+    >>> feature_importance(decomposer, kind="absolute")["feature"].tolist()
+    ['x0', 'x1', 'x2']
+    """
+    if kind not in ("shap", "absolute"):
+        raise ValueError(f"kind must be 'shap' or 'absolute'; got {kind!r}")
+    bins, weight = weighted_bins(decomposer, X, sample_weight)
+    if kind == "absolute":
+        means = _by_feature_and_order(decomposer, bins, weight).sum(axis=1)
+    elif X is None:
+        means = decomposer.feature_importances_.reshape(-1, decomposer._n_outputs)
+    else:
+        means = decomposer._mean_absolute_shapley(bins, weight)
+    ranking = np.argsort(-means.sum(axis=1), kind="stable")
+    features = [decomposer.explained_features_[i] for i in ranking]
+    return as_table({"feature": features, **label_columns(decomposer, "importance", means[ranking])})
+
+
+def _by_feature_and_order(
+    decomposer: GlexDecomposer, bins: NDArray[Any], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|`` over q: (n_features, n_orders, n_outputs)."""
+    decomposer._require_components()
+    sets = decomposer._index.sets
+    means = decomposer._mean_absolute(bins, weight)
+    shares = np.zeros((len(decomposer.explained_features_), max(map(len, sets), default=0), means.shape[1]))
+    for members, mean in zip(sets, means):
+        for j in members:
+            shares[j, len(members) - 1] += mean / len(members)
+    return shares

@@ -1,0 +1,61 @@
+"""What the inspection functions share: rows with weights in, tables out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from skglex._decomposer import GlexDecomposer
+from skglex._input import bin_chunks, bin_rows
+
+
+def check_decomposer(decomposer: Any) -> None:
+    """Raise unless it is a fitted GlexDecomposer."""
+    if not isinstance(decomposer, GlexDecomposer):
+        raise TypeError(
+            f"expected a GlexDecomposer, got a {type(decomposer).__name__}: pass GlexDecomposer(model).fit(X)"
+        )
+    check_is_fitted(decomposer)
+
+
+def weighted_bins(
+    decomposer: GlexDecomposer, X: Any, sample_weight: Any
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Bins and weights of given rows, or of the background where X is None."""
+    check_decomposer(decomposer)
+    if X is None:
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight is given without X: the weights of the background are those given to fit. Pass the "
+                "rows X too"
+            )
+        return decomposer._background.bins, decomposer._background.weight
+    Xt = decomposer._check_X(X)
+    spec, grid = decomposer._model.input, decomposer._model.ensemble.grid
+    bins = np.concatenate([bin_rows(Xt, spec, grid, *chunk) for chunk in bin_chunks(Xt, grid)], axis=1)
+    weight = _check_sample_weight(
+        sample_weight, np.empty((bins.shape[1], 0)), dtype=np.float64, ensure_non_negative=True
+    )
+    if not weight.sum() > 0:
+        raise ValueError("sample_weight is zero for every row")
+    return bins, weight
+
+
+def label_columns(decomposer: GlexDecomposer, name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Values of shape (n_rows, n_outputs) as columns: ``name``, or one ``label__name`` per output."""
+    labels = decomposer._output_labels()
+    if labels is None:
+        return {name: values[:, 0]}
+    return {f"{label}__{name}": values[:, o] for o, label in enumerate(labels)}
+
+
+def as_table(columns: dict[str, Any]) -> Any:
+    """A pandas data frame where pandas is installed, else a dict of arrays."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return {name: np.asarray(values) for name, values in columns.items()}
+    return pd.DataFrame(columns)

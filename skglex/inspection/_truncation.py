@@ -1,0 +1,184 @@
+"""The margin cut off at an order, and what each order contributes."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._decomposer import GlexDecomposer
+from skglex.inspection._tables import as_table, check_decomposer, label_columns, weighted_bins
+
+# Numbers of the buffer that components go through: 128 MB of float64.
+_BUFFER = 1 << 24
+
+
+def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_weight: Any = None) -> Any:
+    """Share of the margin's variance that the components of each order account for.
+
+    With ``f_q`` the sum of all components of order q and f the margin, the share of order q is ::
+
+        share_q = Cov(f_q, f) / Var(f)
+
+    over the rows. Shares add up to one. A share may be negative, since components of different orders can be
+    correlated.
+
+    Parameters
+    ----------
+    decomposer : GlexDecomposer
+        Fitted.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+        Rows. None: the background, with its weights.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows X.
+
+    Returns
+    -------
+    pandas.DataFrame, or dict of ndarray where pandas is not installed
+        One row per order, and one, ``remainder``, for what ``max_interaction`` or ``features`` leave out. Columns
+        ``order``, ``n_components``, ``share``, and ``r2``: the R² of the margin cut off after this order, against
+        the model's. Several outputs: ``label__share``, ``label__r2``. NaN where the margin is constant.
+
+    See Also
+    --------
+    truncated_margin : The margin cut off at an order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skglex import GlexDecomposer
+    >>> from skglex.inspection import interaction_strength
+    >>> from xgboost import XGBRegressor
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, X[:, 0] + 2 * X[:, 0] * X[:, 1])
+    >>> interaction_strength(GlexDecomposer(model).fit(X)).round(1)
+       order  n_components  share   r2
+    0      1             3    0.4  0.5
+    1      2             3    0.6  1.0
+    """
+    bins, weight = weighted_bins(decomposer, X, sample_weight)
+    decomposer._require_components()
+    orders = _orders(decomposer)
+    present = np.arange(1, orders.max(initial=0) + 1)
+    parts = _sum_by_order(decomposer, bins, len(present))
+    intercept = np.reshape(decomposer.intercept_, (-1, 1))
+    labels: list[Any] = present.tolist()
+    counts = np.bincount(orders, minlength=len(present) + 1)[1:].tolist()
+    if decomposer._complete:
+        margin = parts.sum(axis=0) + intercept
+    else:
+        margin = decomposer._decomposition.margins(bins, decomposer.n_jobs)
+        parts = np.concatenate([parts, (margin - intercept - parts.sum(axis=0))[None]])
+        labels.append("remainder")
+        counts.append(0)
+    share = weight / weight.sum()
+    centred = margin - (margin @ share)[:, None]
+    variance = (centred**2) @ share
+    covariance = np.einsum("qor,or,r->qo", parts, centred, share)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(variance > 0, covariance / variance, np.nan)
+    fitted = intercept + np.cumsum(parts, axis=0)
+    r2 = np.array([_r2(margin, cut, weight) for cut in fitted]).reshape(len(labels), decomposer._n_outputs)
+    return as_table(
+        {
+            "order": labels,
+            "n_components": counts,
+            **label_columns(decomposer, "share", shares),
+            **label_columns(decomposer, "r2", r2),
+        }
+    )
+
+
+def truncated_margin(
+    decomposer: GlexDecomposer, X: Any, order: int, *, sample_weight: Any = None, return_r2: bool = False
+) -> Any:
+    """The margin without the components of a higher order.
+
+    Parameters
+    ----------
+    decomposer : GlexDecomposer
+        Fitted.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    order : int
+        Highest order that is kept; 0 gives the intercept.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows in the R².
+    return_r2 : bool, default=False
+        Return the R² against the model's own margin on the rows too.
+
+    Returns
+    -------
+    margin : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Intercept plus the sum of all ``m_S`` with ``|S| <= order``, of the features that the decomposer is of.
+    r2 : float or ndarray of shape (n_outputs,)
+        Only with ``return_r2=True``. NaN where the model's margin is constant.
+
+    See Also
+    --------
+    interaction_strength : The R² at every order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skglex import GlexDecomposer
+    >>> from skglex.inspection import truncated_margin
+    >>> from xgboost import XGBRegressor
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, X[:, 0] + 2 * X[:, 0] * X[:, 1])
+    >>> margin, r2 = truncated_margin(GlexDecomposer(model).fit(X), X, order=1, return_r2=True)
+    >>> margin.shape, round(r2, 1)
+    ((500,), 0.5)
+    """
+    check_decomposer(decomposer)
+    if not isinstance(order, Integral) or order < 0:
+        raise ValueError(f"order must be an integer of at least 0; got {order!r}")
+    decomposer._require_components()
+    limit = decomposer.max_interaction
+    if limit is not None and order > limit and not decomposer._complete:
+        raise ValueError(
+            f"order={order}, but the decomposer was fitted with max_interaction={limit}: fit one with a higher "
+            "max_interaction"
+        )
+    bins, weight = weighted_bins(decomposer, X, sample_weight)
+    kept = min(int(order), int(_orders(decomposer).max(initial=0)))
+    margin = np.reshape(decomposer.intercept_, (-1, 1)) + _sum_by_order(decomposer, bins, kept).sum(axis=0)
+    cut = decomposer._squeeze(margin.T)
+    if not return_r2:
+        return cut
+    r2 = _r2(decomposer._decomposition.margins(bins, decomposer.n_jobs), margin, weight)
+    return cut, (float(r2[0]) if len(r2) == 1 else r2)
+
+
+def _orders(decomposer: GlexDecomposer) -> NDArray[np.int64]:
+    return np.array([len(members) for members in decomposer._index.sets], dtype=np.int64)
+
+
+def _sum_by_order(decomposer: GlexDecomposer, bins: NDArray[Any], n_orders: int) -> NDArray[np.float64]:
+    """Sums of the components of each order up to one: shape (n_orders, n_outputs, n_samples)."""
+    orders = _orders(decomposer)
+    chosen = np.flatnonzero(orders <= n_orders)
+    n_outputs, n = decomposer._n_outputs, bins.shape[1]
+    out = np.zeros((n_orders, n_outputs, n))
+    size = max(_BUFFER // max(len(chosen) * n_outputs, 1), 1024)
+    for start in range(0, n if len(chosen) else 0, size):
+        some = np.ascontiguousarray(bins[:, start : start + size])
+        values = np.empty((len(chosen) * n_outputs, some.shape[1]))
+        decomposer._decomposition.components(
+            decomposer._index, decomposer._tables, some, chosen, values, n_jobs=decomposer.n_jobs
+        )
+        blocks = values.reshape(n_outputs, len(chosen), -1)
+        for q in range(n_orders):
+            out[q, :, start : start + size] = blocks[:, orders[chosen] == q + 1].sum(axis=1)
+    return out
+
+
+def _r2(
+    margin: NDArray[np.float64], cut: NDArray[np.float64], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """R² of ``cut`` against ``margin``, both (n_outputs, n_samples)."""
+    centred = margin - np.average(margin, axis=1, weights=weight)[:, None]
+    total, rest = (centred**2) @ weight, ((margin - cut) ** 2) @ weight
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(total > 0, 1 - rest / total, np.nan)
