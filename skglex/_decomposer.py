@@ -459,7 +459,7 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         slot = self._slot(feature)
         grid = self._model.ensemble.grid
         position, categorical = int(grid.features[slot]), bool(grid.categorical[slot])
-        edges = grid.edges(slot)
+        edges: NDArray[Any] = grid.edges(slot)
         if categorical:
             codes = grid.slot_cuts(slot).astype(np.int64)
             known = self._model.input.categories.get(position)
@@ -482,12 +482,13 @@ class GlexDecomposer(TransformerMixin, TreeModelWrapper):
         check_is_fitted(self)
         slot = self._slot(axis.feature)
         grid, background = self._model.ensemble.grid, self._background
-        share = np.bincount(background.bins[slot], background.weight, int(grid.n_bins[slot]))
-        if not axis.categorical:
-            begins = np.concatenate([[-np.inf], grid.edges(slot)])
-            cell = np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
-            share = np.bincount(cell, share, axis.n_bins)
-        return np.asarray(share / background.total)
+        weight = background.weight / background.total
+        share: NDArray[Any] = np.bincount(background.bins[slot], weight, int(grid.n_bins[slot]))
+        if axis.categorical:
+            return share
+        begins = np.concatenate([[-np.inf], grid.edges(slot)])
+        cell = np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
+        return np.asarray(np.bincount(cell, share, axis.n_bins))
 
     @property
     def explained_features_(self) -> list[str]:

@@ -26,7 +26,7 @@ import {module}
 """
 
 
-@pytest.mark.parametrize("module", ["skglex", "skglex.datasets", "skglex.inspection"])
+@pytest.mark.parametrize("module", ["skglex", "skglex.datasets", "skglex.inspection", "skglex.plotting"])
 def test_all_is_sorted_and_importable(module):
     public = importlib.import_module(module)
     assert public.__all__ == sorted(set(public.__all__))
@@ -39,7 +39,7 @@ def test_version_is_the_projects():
     assert skglex.__version__ == tomllib.loads(pyproject.read_text())["project"]["version"]
 
 
-@pytest.mark.parametrize("module", ["skglex", "skglex.datasets", "skglex.inspection"])
+@pytest.mark.parametrize("module", ["skglex", "skglex.datasets", "skglex.inspection", "skglex.plotting"])
 @pytest.mark.parametrize("code", [PRINT_OPTIONAL_IMPORTS, IMPORT_WITHOUT_OPTIONAL])
 def test_import_leaves_optional_libraries_alone(code, module):
     command = [sys.executable, "-c", code.format(module=module, optional=OPTIONAL)]

@@ -72,6 +72,7 @@ class AxisView:
     bins : ndarray of int
         Bins shown, without the missing one.
     borders : ndarray of shape (len(bins) + 1,)
+        Where the bins begin and end; half-way between integers where rows are given that have only these.
     labels : list of str
         Of each bin.
     missing : bool
@@ -84,11 +85,11 @@ class AxisView:
     axis: Axis
     levels: bool
     bins: NDArray[np.int64]
-    borders: NDArray[np.float64]
+    borders: NDArray[Any]
     labels: list[str]
     missing: bool
     shares: NDArray[np.float64]
-    share_borders: NDArray[np.float64]
+    share_borders: NDArray[Any]
     missing_share: float
 
     @property
@@ -146,16 +147,23 @@ def view_axis(decomposer: Any, axis: Axis, rows: Rows | None, missing: Any) -> A
     values = None if rows is None else rows.values(axis.feature)
     if values is not None:
         values = np.where(row_bins == axis.missing, np.nan, values)
-    low, high = _range(full.edges, values)
     if _few_values(full, values):
         bins = np.arange(axis.missing)
-        labels = [_level_label(axis.edges, b, values, row_bins) for b in bins]
+        labels = [_level_label(axis.edges, int(b), values, row_bins) for b in bins]
         borders = np.arange(len(bins) + 1) - 0.5
         shares = decomposer.background_weights(axis)[:-1]
         return AxisView(axis, True, bins, borders, labels, missing, shares, borders, share)
-    bins, borders = _clip(axis.edges, low, high)
-    fine, fine_borders = _clip(full.edges, low, high)
-    labels = [_interval_label(axis.edges, b) for b in bins]
+    whole = values is not None and _is_whole(values)
+    edges, fine_edges = axis.edges, full.edges
+    if whole:  # the same bins, if there are only integers
+        edges, fine_edges = np.ceil(edges) - 0.5, np.ceil(fine_edges) - 0.5
+    low, high = _range(full.edges, values, whole)
+    bins, borders = _clip(edges, low, high)
+    fine, fine_borders = _clip(fine_edges, low, high)
+    if whole:
+        labels = [_level_label(axis.edges, int(b), values, row_bins) for b in bins]
+    else:
+        labels = [_interval_label(axis.edges, int(b)) for b in bins]
     return AxisView(axis, False, bins, borders, labels, missing, weights[fine], fine_borders, share)
 
 
@@ -165,14 +173,20 @@ def _few_values(full: Axis, values: NDArray[np.float64] | None) -> bool:
     return values is None or len(np.unique(values[np.isfinite(values)])) <= 2 * MAX_LEVELS
 
 
-def _range(edges: NDArray[np.float64], values: NDArray[np.float64] | None) -> tuple[float, float]:
+def _is_whole(values: NDArray[np.float64]) -> bool:
+    """Whether all values that are there are integers."""
+    finite = values[np.isfinite(values)]
+    return len(finite) > 0 and bool((finite == np.round(finite)).all())
+
+
+def _range(
+    edges: NDArray[np.float64], values: NDArray[np.float64] | None, whole: bool
+) -> tuple[float, float]:
     """Range of a numeric axis: of the values, or else a little more than that of the edges."""
     finite = edges[np.isfinite(edges)]
     if values is not None and np.isfinite(values).any():
         values = values[np.isfinite(values)]
-        low, high = float(values.min()), float(values.max())
-        # integers get a whole unit, so that the last one's step can be seen
-        high += float((values == np.round(values)).all() and high in finite.round(3))
+        low, high = float(values.min()) - 0.5 * whole, float(values.max()) + 0.5 * whole
         if low < high:
             return low, high
     if not len(finite):

@@ -89,7 +89,8 @@ class ComponentDisplay:
             The class (or the position of the output), where the model has several.
         X : array-like or data frame of shape (n_samples, n_features), default=None
             Rows that are drawn as points. They also set the range of the axes and name the levels of numeric
-            features. None: from the first to the last threshold, levels named by their thresholds.
+            features; where a numeric feature is all integers in X, a bin's borders are drawn half-way between them.
+            None: from the first to the last threshold, levels named by their thresholds.
         subsample : int, default=200
             Draw at most that many of the rows of X; 0 for none.
         missing : {"auto", True, False}, default="auto"
@@ -146,23 +147,36 @@ class ComponentDisplay:
         curves = [panel for panel in self.panels if panel.kind != "map"]
         common = _limits(curves) if same_scale else None
         meshes = []
+        labelled = set()  # rows of panels that say what the curves' scale is
         for i, (panel, panel_ax) in enumerate(zip(self.panels, self.axes_)):
             mesh = draw_panel(
                 panel_ax,
                 panel,
                 limits=common or _limits([panel]),
                 colours=Normalize(-largest, largest),
-                label=self.label if i % n_cols == 0 or not same_scale else "",
+                label="" if same_scale and i // n_cols in labelled else self.label,
                 background=background,
+                legend=i == 0 or not panel.continues,
             )
-            if mesh is not None:
+            if mesh is None:
+                labelled.add(i // n_cols)
+            else:
                 meshes.append((panel_ax, mesh))
         self.colorbar_ = None
         if meshes:
             at = [panel_ax for panel_ax, _ in meshes]
             if len(self.panels) > 1 and ax is None:
                 at = list(self.axes_)
-            self.colorbar_ = self.figure_.colorbar(meshes[-1][1], ax=at, label=self.label, fraction=0.05)
+            height = 1.0 if len(at) <= n_cols else n_cols / len(at)
+            self.colorbar_ = self.figure_.colorbar(
+                meshes[-1][1],
+                ax=at,
+                label=self.label,
+                fraction=0.04,
+                pad=0.02,
+                aspect=25,
+                shrink=max(height, 0.3),
+            )
         return self
 
     def _make_axes(self, plt: Any, ax: Any, n_cols: int) -> None:
@@ -176,6 +190,7 @@ class ComponentDisplay:
                 layout="constrained",
                 squeeze=False,
             )
+            figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)
             axes = axes.ravel()
             for unused in axes[n:]:
                 unused.remove()

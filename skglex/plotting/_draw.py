@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,18 @@ _MISSING = {"marker": "D", "ms": 5, "lw": 2}
 
 
 def draw_panel(
-    ax: Any, panel: Panel, *, limits: tuple[float, float], colours: Any, label: str, background: bool
+    ax: Any,
+    panel: Panel,
+    *,
+    limits: tuple[float, float],
+    colours: Any,
+    label: str,
+    background: bool,
+    legend: bool,
 ) -> Any:
     """Draw one panel; returns the mesh of a heat map, else None."""
     ax.set_title(panel.title, loc="left", fontsize="medium")
-    _draw_scale(ax, panel.views[0], "x")
+    draw_scale(ax, panel.views[0], "x")
     ax.set_xlim(panel.views[0].borders[0], panel.views[0].end)
     if panel.kind == "map":
         return _draw_map(ax, panel, colours)
@@ -28,6 +36,8 @@ def draw_panel(
     {"steps": _draw_steps, "bars": _draw_bars, "lines": _draw_lines, "grouped bars": _draw_groups}[
         panel.kind
     ](ax, panel)
+    if len(panel.views) == 2 and legend:
+        _legend(ax, panel.views[1])
     low, high = limits
     span = (high - low) or 1.0
     ax.set_ylim(low - (0.22 if background else 0.06) * span, high + 0.06 * span)
@@ -40,20 +50,14 @@ def draw_panel(
 
 def draw_background(ax: Any, view: AxisView) -> None:
     """Histogram of the background along the bottom of the axes."""
-    widths = np.diff(view.share_borders)
-    density = view.shares if view.levels else view.shares / widths
-    largest = max(float(density.max(initial=0)), 1e-300)
-    to_bottom = ax.get_xaxis_transform()
-    ax.stairs(
-        0.13 * density / largest,
-        view.share_borders,
-        fill=True,
-        color="0.8",
-        lw=0,
-        zorder=0,
-        transform=to_bottom,
-        label="_background",
-    )
+    density, borders = view.shares, view.share_borders
+    if view.levels:  # with gaps between them
+        density = np.column_stack([density, np.zeros(len(density))]).ravel()[:-1]
+        borders = (np.arange(len(view.bins))[:, None] + [-0.3, 0.3]).ravel()
+    else:
+        density = density / np.diff(borders)
+    height = 0.12 * density / max(float(density.max(initial=0)), 1e-300)
+    ax.stairs(height, borders, fill=True, color="0.85", lw=0, zorder=0, transform=ax.get_xaxis_transform())
 
 
 def step_line(ax: Any, view: AxisView, values: Any, **style: Any) -> None:
@@ -80,12 +84,16 @@ def _bars(ax: Any, view: AxisView, values: Any, offset: float, width: float, col
         bars[-1].set(hatch="////", edgecolor="white", linewidth=0)
 
 
+def _width(ax: Any) -> float:
+    """About the width of the axes, in points."""
+    return float(72 * ax.figure.get_figwidth() * ax.get_position().width)
+
+
 def _draw_lines(ax: Any, panel: Panel) -> None:
     x, y = panel.views
     for i, label in enumerate(y.cell_labels):
         style = LINE_STYLES[(i // 2) % len(LINE_STYLES)]
         step_line(ax, x, panel.values[:, i], color=COLOURS[i % len(COLOURS)], ls=style, label=label)
-    _legend(ax, y)
 
 
 def _draw_groups(ax: Any, panel: Panel) -> None:
@@ -93,13 +101,41 @@ def _draw_groups(ax: Any, panel: Panel) -> None:
     width, offsets = group_offsets(len(y.cells))
     for i, label in enumerate(y.cell_labels):
         _bars(ax, x, panel.values[:, i], offsets[i], 0.92 * width, COLOURS[i % len(COLOURS)], label)
-    _legend(ax, y)
 
 
 def _legend(ax: Any, view: AxisView) -> None:
-    ax.legend(
-        title=view.axis.feature, fontsize="small", title_fontsize="small", loc="best", framealpha=0.7
-    ).set_zorder(5)
+    """The levels, above the axes where they hide nothing."""
+    from matplotlib.lines import Line2D
+
+    handles, labels = ax.get_legend_handles_labels()
+    handles = [Line2D([], [], lw=0), *handles]
+    labels = [f"{view.axis.feature}:", *labels]
+    legend_above(ax, handles, labels, title=ax.get_title(loc="left"))
+
+
+def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str = "") -> None:
+    """A legend between the axes and their title, or inside where two rows are too short for it."""
+    n_rows = math.ceil((4.8 * sum(map(len, labels)) + 24 * len(labels)) / (1.05 * _width(ax)))
+    if n_rows > 2:
+        ax.legend(handles, labels, fontsize="small", framealpha=0.7).set_zorder(5)
+        return
+    ax.set_title(title, loc="left", fontsize="medium", pad=6 + 14 * n_rows)
+    legend = ax.legend(
+        handles,
+        labels,
+        ncols=math.ceil(len(labels) / n_rows),
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        frameon=False,
+        fontsize="small",
+        handlelength=1.2,
+        handletextpad=0.4,
+        columnspacing=0.9,
+        borderpad=0.2,
+        borderaxespad=0.1,
+    )
+    if labels[0].endswith(":"):  # the feature's name has no sign of its own
+        legend.legend_handles[0].set_visible(False)
 
 
 def _draw_map(ax: Any, panel: Panel, colours: Any) -> Any:
@@ -117,7 +153,7 @@ def _draw_map(ax: Any, panel: Panel, colours: Any) -> Any:
         rasterized=True,
     )
     ax.set_facecolor("0.75")
-    _draw_scale(ax, y, "y")
+    draw_scale(ax, y, "y")
     ax.set_ylim(y.borders[0], y.end)
     if panel.points is not None:
         ax.plot(*panel.points, "o", ms=3, mfc="white", mec="black", mew=0.6, zorder=4)
@@ -131,7 +167,7 @@ def _all_borders(view: AxisView) -> Any:
     return [*view.borders, high] if view.levels else [*view.borders, low, high]
 
 
-def _draw_scale(ax: Any, view: AxisView, which: str) -> None:
+def draw_scale(ax: Any, view: AxisView, which: str) -> None:
     """Label one axis and set its ticks."""
     from matplotlib.ticker import MaxNLocator
 
@@ -139,10 +175,17 @@ def _draw_scale(ax: Any, view: AxisView, which: str) -> None:
     axis.set_label_text(view.axis.feature)
     if view.levels:
         labels = view.cell_labels
-        crowded = which == "x" and sum(map(len, labels)) > 30
         axis.set_ticks(range(len(labels)), labels)
-        if crowded:
-            ax.tick_params(axis="x", rotation=90 if len(labels) > 8 else 30)
+        room = _width(ax) / max(len(labels), 1)
+        if which == "x" and 6.5 * max(map(len, labels), default=0) > room:
+            many = room < 14
+            axis.set_ticks(
+                range(len(labels)),
+                labels,
+                rotation=90 if many else 30,
+                ha="center" if many else "right",
+                rotation_mode="default" if many else "anchor",
+            )
         return
     if not view.missing:
         axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 3, 5, 6, 10]))

@@ -142,7 +142,7 @@ class ImportanceDisplay:
         ax = self.ax_
         if self.orders is None:
             ax.barh(at, self.heights[:, 0], 0.7, color=COLOURS[0])
-            ax.set_xlabel(f"mean |component|, {self.label}")
+            ax.set_xlabel(f"importance (mean absolute value), {self.label}")
         else:
             self._draw_orders(plt, at)
         ax.set_yticks(at, self.names)
@@ -172,7 +172,7 @@ class ImportanceDisplay:
                 lw=0.8,
                 label="SHAP",
             )
-        self.ax_.set_xlabel(f"importance, {self.label}")
+        self.ax_.set_xlabel(f"importance (mean absolute value), {self.label}")
         self.ax_.legend(loc="lower right", fontsize="small")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ class Panel:
         The component over the shown cells of ``views``, the missing ones last.
     points : tuple of two ndarray, or None
         Where given rows are drawn.
+    continues : bool
+        Whether the panel before is of the same component, so that its legend holds here too.
     """
 
     title: str
@@ -36,6 +38,7 @@ class Panel:
     views: tuple[AxisView, ...]
     values: NDArray[np.float64]
     points: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    continues: bool = False
 
 
 def make_panels(
@@ -72,7 +75,7 @@ def make_panels(
         inside = None if drawn is None else drawn.bins(view.axis) == view.cells[cell]
         label = f"{title}\n{view.axis.feature}: {view.cell_labels[cell]}"
         panels.append(_panel(label, rest, np.take(values, cell, axis=split), drawn, height, inside))
-    return panels
+    return [panels[0], *(replace(panel, continues=True) for panel in panels[1:])]
 
 
 def _panel(
@@ -105,7 +108,7 @@ def _panel(
     return Panel(title, kind, tuple(views), values, points)
 
 
-def group_offsets(n: int) -> tuple[float, NDArray[np.float64]]:
+def group_offsets(n: int) -> tuple[float, NDArray[Any]]:
     """Width and centres of n bars side by side around 0."""
     width = 0.8 / n
     return width, (np.arange(n) - (n - 1) / 2) * width

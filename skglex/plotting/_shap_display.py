@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex.plotting._axis_view import AxisView, Rows, view_axis
-from skglex.plotting._draw import _draw_scale, draw_background, step_line
+from skglex.plotting._draw import draw_background, draw_scale, legend_above, step_line
 from skglex.plotting._style import COLOURS, bare, import_pyplot, make_axes, margin_label, output_position
 
 
@@ -50,7 +50,7 @@ class ShapDisplay:
     >>> decomposer = GlexDecomposer(model).fit(X)
     >>> display = ShapDisplay.from_decomposer(decomposer, decomposer.explained_features_[0], X)
     >>> display.ax_.get_ylabel()
-    'margin'
+    'SHAP value, margin'
     """
 
     def __init__(
@@ -178,9 +178,9 @@ class ShapDisplay:
         ax.set_xlim(view.borders[0], view.end)
         if background:
             draw_background(ax, view)
-        _draw_scale(ax, view, "x")
-        ax.set_ylabel(self.label)
-        ax.legend(loc="best", fontsize="small", markerscale=2).set_zorder(5)
+        draw_scale(ax, view, "x")
+        ax.set_ylabel(f"SHAP value, {self.label}")
+        legend_above(ax, *ax.get_legend_handles_labels())
         return self
 
     def _draw_points(self) -> None:
@@ -196,7 +196,7 @@ class ShapDisplay:
         if other.levels:
             for i, label in enumerate(other.cell_labels):
                 of_level = place == (i if i < len(other.bins) else np.mean(other.missing_span))
-                name = f"SHAP value, {other.axis.feature}: {label}"
+                name = f"{other.axis.feature} {label}"
                 colour = COLOURS[i % len(COLOURS)]
                 self.ax_.scatter(at[of_level], self.shap[of_level], color=colour, label=name, **style)
             return

@@ -44,7 +44,7 @@ class WaterfallDisplay:
     >>> decomposer = GlexDecomposer(model).fit(X)
     >>> display = WaterfallDisplay.from_decomposer(decomposer, X[8:])
     >>> display.names[0]
-    'hr = 8'
+    'hr = 8, workingday = 0'
     >>> abs(display.intercept + display.values.sum() - model.predict(X[8:9])[0]) < 1e-3
     True
     """
@@ -92,7 +92,7 @@ class WaterfallDisplay:
         order = order[values[order] != 0]
         shown = order[:k] if len(order) > k + 1 else order
         at = _describe(decomposer, row)
-        names = [" × ".join(at.get(f, f) for f in components[int(i)].features) for i in shown]
+        names = [", ".join(at.get(f, f) for f in components[int(i)].features) for i in shown]
         steps = values[shown].tolist()
         if len(order) > len(shown):
             names.append(f"{len(order) - len(shown)} other components")
@@ -128,12 +128,12 @@ class WaterfallDisplay:
         ax.plot([self.intercept] * 2, [-1, 0.33], color="0.4", lw=0.8, zorder=1)
         low, high = min(self.intercept, *ends, *begins), max(self.intercept, *ends, *begins)
         span = (high - low) or 1.0
-        ax.set_xlim(low - 0.17 * span, high + 0.17 * span)
+        ax.set_xlim(low - 0.22 * span, high + 0.22 * span)
         for i, value in enumerate(self.values):
             right = value > 0
             edge = max(ends[i], begins[i]) if right else min(ends[i], begins[i])
             ax.annotate(
-                f"{value:+.3g}",
+                f"{value:+.3g}".replace("-", "−"),
                 (edge, i),
                 xytext=(3 if right else -3, 0),
                 textcoords="offset points",
