@@ -7,6 +7,8 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.inspection import PartialDependenceDisplay
+from sklearn.utils import Bunch
 from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import GlexDecomposer
@@ -348,6 +350,18 @@ def test_waterfall_of_a_class(mixed):
     display = WaterfallDisplay.from_decomposer(decomposer, X, class_=2)
     margin = decomposer.estimator_.predict(X[:1], output_margin=True)[0, 2]
     assert display.intercept + display.values.sum() == pytest.approx(margin, abs=1e-4)
+
+
+def test_scikit_learns_display_takes_partial_dependence(bike, bike_X):
+    X, _ = bike_X
+    hours = np.arange(24)
+    average = bike.partial_dependence("hr", X.iloc[hours].assign(hr=hours))
+    result = Bunch(grid_values=[hours], average=average[None])
+    display = PartialDependenceDisplay(
+        [result], features=[(1,)], feature_names=list(X), target_idx=0, deciles={1: [3, 12, 20]}
+    ).plot()
+    expected = bike.intercept_ + bike["hr"].evaluate(X.iloc[hours].assign(hr=hours))
+    np.testing.assert_allclose(display.lines_[0, 0].get_ydata(), expected)
 
 
 def test_arrays_and_binary_classes():

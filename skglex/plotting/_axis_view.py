@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from skglex._input import bin_rows, frame_column, is_frame, take_rows
 from skglex.components import Axis
+from skglex.plotting._style import number
 
 # A feature with at most this many bins in all of the model is drawn level by level.
 MAX_LEVELS = 5
@@ -203,18 +204,14 @@ def _clip(edges: NDArray[np.float64], low: float, high: float) -> tuple[NDArray[
     return np.arange(first, last + 1), np.concatenate([[low], edges[first:last], [high]])
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}"
-
-
 def _interval_label(edges: NDArray[np.float64], b: int) -> str:
     if not len(edges):
         return "all"
     if b == 0:
-        return f"< {_number(edges[0])}"
+        return f"< {number(edges[0])}"
     if b == len(edges):
-        return f"≥ {_number(edges[-1])}"
-    return f"{_number(edges[b - 1])} to {_number(edges[b])}"
+        return f"≥ {number(edges[-1])}"
+    return f"{number(edges[b - 1])} to {number(edges[b])}"
 
 
 def _level_label(
@@ -224,5 +221,5 @@ def _level_label(
     if values is not None:
         found = np.unique(values[bins == b])
         if 0 < len(found) <= 3:
-            return ", ".join(map(_number, found))
+            return ", ".join(map(number, found))
     return _interval_label(edges, b)

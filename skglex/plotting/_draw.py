@@ -128,6 +128,7 @@ def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str =
         bbox_to_anchor=(0, 1),
         frameon=False,
         fontsize="small",
+        markerscale=2,
         handlelength=1.2,
         handletextpad=0.4,
         columnspacing=0.9,

@@ -46,6 +46,12 @@ def margin_label(decomposer: Any, class_: Any) -> str:
     return _UNITS.get(decomposer._model.link, "margin")
 
 
+def number(value: float) -> str:
+    """Four digits, or all those before the point."""
+    text = f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+    return text.replace("-", "−") if "e" not in text else text
+
+
 def make_axes(plt: Any, ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
     """The given axes, or new ones, and their figure."""
     if ax is None:

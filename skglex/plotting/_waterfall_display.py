@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._input import is_frame, take_rows
-from skglex.plotting._style import ADDS, TAKES, bare, import_pyplot, make_axes, margin_label, output_position
+from skglex.plotting._style import (
+    ADDS,
+    TAKES,
+    bare,
+    import_pyplot,
+    make_axes,
+    margin_label,
+    number,
+    output_position,
+)
 
 
 class WaterfallDisplay:
@@ -45,7 +54,7 @@ class WaterfallDisplay:
     >>> display = WaterfallDisplay.from_decomposer(decomposer, X[8:])
     >>> display.names[0]
     'hr = 8, workingday = 0'
-    >>> abs(display.intercept + display.values.sum() - model.predict(X[8:9])[0]) < 1e-3
+    >>> bool(abs(display.intercept + display.values.sum() - model.predict(X[8:9])[0]) < 1e-3)
     True
     """
 
@@ -128,7 +137,7 @@ class WaterfallDisplay:
         ax.plot([self.intercept] * 2, [-1, 0.33], color="0.4", lw=0.8, zorder=1)
         low, high = min(self.intercept, *ends, *begins), max(self.intercept, *ends, *begins)
         span = (high - low) or 1.0
-        ax.set_xlim(low - 0.22 * span, high + 0.22 * span)
+        ax.set_xlim(low - 0.28 * span, high + 0.28 * span)
         for i, value in enumerate(self.values):
             right = value > 0
             edge = max(ends[i], begins[i]) if right else min(ends[i], begins[i])
@@ -143,7 +152,8 @@ class WaterfallDisplay:
             )
         ax.plot([self.intercept, total], [-1, n], "o", color="black", ms=5, zorder=3)
         ax.set_yticks(
-            np.arange(-1, n + 1), [f"intercept {self.intercept:.4g}", *self.names, f"prediction {total:.4g}"]
+            np.arange(-1, n + 1),
+            [f"intercept {number(self.intercept)}", *self.names, f"margin {number(total)}"],
         )
         ax.set_ylim(n + 0.6, -1.6)
         ax.set_xlabel(self.label)
@@ -160,6 +170,6 @@ def _describe(decomposer: Any, row: Any) -> dict[str, str]:
             value = Xt.iloc[0, i] if hasattr(Xt, "iloc") else Xt[list(Xt.columns)[i]][0]
         else:
             value = Xt[0, i]
-        number = isinstance(value, (int, float, np.number))
-        out[name] = f"{name} = {value:.4g}" if number else f"{name} = {value}"
+        numeric = isinstance(value, (int, float, np.number))
+        out[name] = f"{name} = {number(float(value)) if numeric else value}"
     return out
