@@ -79,7 +79,7 @@ class AxisView:
     missing : bool
         Whether the bin of missing values is shown, after all others.
     shares, share_borders : ndarray
-        Histogram of the background over the bins that the model tells apart.
+        Histogram of the background over the bins that the model tells apart, narrow ones merged.
     missing_share : float
     """
 
@@ -165,7 +165,18 @@ def view_axis(decomposer: Any, axis: Axis, rows: Rows | None, missing: Any) -> A
         labels = [_level_label(axis.edges, int(b), values, row_bins) for b in bins]
     else:
         labels = [_interval_label(axis.edges, int(b)) for b in bins]
-    return AxisView(axis, False, bins, borders, labels, missing, weights[fine], fine_borders, share)
+    shares, fine_borders = _merge(weights[fine], fine_borders)
+    return AxisView(axis, False, bins, borders, labels, missing, shares, fine_borders, share)
+
+
+def _merge(shares: NDArray[np.float64], borders: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Merge the narrow bins of a histogram, until none is narrower than a sixtieth of the whole."""
+    step = (borders[-1] - borders[0]) / 60
+    first = [0]
+    for i, border in enumerate(borders[1:-1], start=1):
+        if border - borders[first[-1]] >= step and borders[-1] - border >= step:
+            first.append(i)
+    return np.add.reduceat(shares, first), borders[[*first, -1]]
 
 
 def _few_values(full: Axis, values: NDArray[np.float64] | None) -> bool:

@@ -154,8 +154,8 @@ class ImportanceDisplay:
         assert self.orders is not None
         beside = self.shap is not None
         width, offset = (0.42, -0.21) if beside else (0.7, 0.0)
-        # from dark to light, in print too
-        colours = plt.get_cmap("viridis")(np.linspace(0.05, 0.95, max(len(self.orders), 2)))
+        # from dark to light, in print too, and the same for an order in every picture
+        colours = plt.get_cmap("viridis")([min(0.23 * q - 0.18, 0.98) for q in self.orders])
         left = np.zeros(len(at))
         for heights, order, colour in zip(self.heights.T, self.orders, colours):
             name = "main effect" if order == 1 else f"order {order}"
