@@ -22,6 +22,7 @@ from xgboost import XGBRegressor
 
 from skglex import GlexDecomposer
 from skglex.datasets import load_bike_sharing
+from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
 
 FEATURES = ["dayofyear", "hr", "temp", "windspeed", "workingday", "hum"]
 
@@ -62,95 +63,29 @@ print(f"mean size of all beyond three features: {components['remainder'].abs().m
 # %%
 # Looking at components
 # ---------------------
-# A component of a tree model is constant between thresholds. ``component.values`` has its value in every bin,
-# the last along each axis being the bin of missing values, which we do not need here; ``component.edges``
-# says where the bins begin. Steps and rectangles therefore show the component exactly as it is.
+# A component of a tree model is constant between thresholds, and ``ComponentDisplay`` draws it as it is: steps, bars
+# and rectangles. The panels of a figure have one scale, and the colours are centred on zero. ``X`` sets the ranges and
+# names the levels; with ``subsample=0`` none of its rows is drawn as a point. In grey: where the data are.
+#
+# The main effects are in the first row, the pairs in the second, and the interaction of three features, one panel for
+# days off and one for working days, in the third. The first panel has the SHAP values of the hour around its main
+# effect.
 
-LIMITS = {"hr": (0, 24), "temp": (X["temp"].min(), X["temp"].max()), "workingday": (0, 1)}
-LABELS = {"hr": "hour of the day", "temp": "temperature (°C)"}
-TICKS = {"hr": range(0, 25, 6), "temp": range(0, 40, 10)}
-DAYS = {0: ("day off", "#E69F00"), 1: ("working day", "#0072B2")}
-MARGIN = "rides per hour (margin)"
-
-
-def bins_of(component, feature):
-    """Borders of the bins of one feature, within the range of the data."""
-    low, high = LIMITS[feature]
-    return [low, *component.edges[component.features.index(feature)], high]
-
-
-def values_of(component):
-    """Values of a component without its bins for missing values."""
-    return component.values[(slice(-1),) * component.order]
-
-
-def draw_axis(ax, feature, axis="x"):
-    """Label one axis."""
-    ax.set(**{f"{axis}label": LABELS[feature], f"{axis}ticks": TICKS[feature], f"{axis}lim": LIMITS[feature]})
-
-
-def draw_heat_map(ax, component, values, largest):
-    """One interaction of hour and temperature, red where it adds rides and blue where it takes some away."""
-    draw_axis(ax, "hr")
-    draw_axis(ax, "temp", "y")
-    x, y = bins_of(component, "hr"), bins_of(component, "temp")
-    return ax.pcolormesh(x, y, values.T, cmap="RdBu_r", vmin=-largest, vmax=largest, rasterized=True)
-
-
-# %%
-# The picture: main effects in the first row, pairs in the second, and the three-way interaction, one panel
-# for days off and one for working days, in the third. The dots of the first panel are the SHAP values of the
-# hour.
-
-hour, temperature, workingday = (decomposer[name] for name in ["hr", "temp", "workingday"])
-hour_day = decomposer["hr", "workingday"]
-hour_temperature = decomposer["hr", "temp"]
-three = decomposer["hr", "temp", "workingday"]
-shap_of_hour = decomposer.shap_values(X)[:, X.columns.get_loc("hr")]
-
-plt.rcParams.update(
-    {"font.size": 11, "axes.titlesize": 12, "axes.spines.top": False, "axes.spines.right": False}
-)
+plt.rcParams.update({"font.size": 11})
 figure = plt.figure(figsize=(9, 10), layout="constrained")
-rows = figure.subfigures(3, 1, hspace=0.03)
-main = rows[0].subplots(1, 3, sharey=True, width_ratios=[5, 4, 2])
-pairs, triples = rows[1].subplots(1, 2), rows[2].subplots(1, 2, sharey=True)
+grid = figure.add_gridspec(3, 12)
+axes = [figure.add_subplot(grid[0, columns]) for columns in (slice(5), slice(5, 9), slice(9, 12))]
+axes += [figure.add_subplot(grid[row, columns]) for row in (1, 2) for columns in (slice(6), slice(6, 12))]
 
-rng = np.random.default_rng(0)
-for day, (label, colour) in DAYS.items():
-    some = rng.permutation(np.flatnonzero(X["workingday"] == day))[:1500]
-    at = X["hr"].to_numpy()[some] + rng.uniform(0.1, 0.9, len(some))
-    main[0].scatter(at, shap_of_hour[some], s=3, color=colour, linewidths=0, label=f"SHAP, {label}")
-    main[2].bar(label.replace(" ", "\n"), values_of(workingday)[day], color=colour)
-    curve, bins = values_of(hour_day)[:, day], bins_of(hour_day, "hr")
-    pairs[0].stairs(curve, bins, baseline=None, color=colour, lw=2.5, label=label)
-for ax, component in zip(main, [hour, temperature]):
-    (feature,) = component.features
-    bins = bins_of(component, feature)
-    ax.stairs(values_of(component), bins, baseline=None, color="black", lw=2.5, label="main effect")
-    draw_axis(ax, feature)
-draw_axis(pairs[0], "hr")
-
-largest = max(np.abs(values_of(component)).max() for component in [hour_temperature, three])
-draw_heat_map(pairs[1], hour_temperature, values_of(hour_temperature), largest)
-for day, ax in enumerate(triples):
-    heat_map = draw_heat_map(ax, three, values_of(three)[:, :, day], largest)
-for row, ax in zip(rows[1:], [pairs[1], triples]):
-    row.colorbar(heat_map, ax=ax, label=MARGIN)
-
-for bar in main[2].patches:
-    main[2].annotate(f"{bar.get_height():+.1f}", (bar.get_x() + 0.4, 12), ha="center")
-triples[1].set_ylabel("")
-main[1].legend(*main[0].get_legend_handles_labels(), frameon=False, loc="upper left", markerscale=4)
-pairs[0].legend(frameon=False, loc="lower right")
-titles = ["hour", "temperature", "working day", "hour × working day", "hour × temperature"]
-titles += [f"hour × temperature × {label}" for label, _ in DAYS.values()]
-for ax, title in zip([*main, *pairs, *triples], titles):
-    ax.set_title(title, loc="left")
-for ax in [*main, pairs[0]]:
-    ax.axhline(0, color="grey", lw=0.8, zorder=0)
-    ax.set_ylabel(MARGIN if ax in (main[0], pairs[0]) else "")
-
+ShapDisplay.from_decomposer(decomposer, "hr", X, colour_by="workingday", ax=axes[0])
+axes[0].set_title("hr: SHAP values and main effect", loc="left", fontsize="medium", pad=20)
+ComponentDisplay.from_decomposer(
+    decomposer,
+    ["temp", "workingday", ("hr", "workingday"), ("hr", "temp"), ("hr", "temp", "workingday")],
+    X=X,
+    subsample=0,
+    ax=axes[1:],
+)
 picture = Path("bike_sharing.png").resolve()
 figure.savefig(picture, dpi=100)
 
@@ -197,7 +132,16 @@ table = pd.DataFrame(
 )
 print("The largest components, mean absolute value in rides per hour")
 print(table.to_string(index=False, float_format="{:.1f}".format))
+ImportanceDisplay.from_decomposer(decomposer, k=12).figure_.savefig("bike_importance.png", dpi=100)
 print(f"Picture: {picture}")
+
+# %%
+# One hour
+# --------
+# Eight in the morning of a day off, from the mean prediction through the components: what the hour adds, the hour of a
+# day off takes away.
+
+WaterfallDisplay.from_decomposer(decomposer, eight_off).figure_.savefig("bike_waterfall.png", dpi=100)
 
 # %%
 # References

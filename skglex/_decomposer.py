@@ -443,6 +443,53 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
 
         return self._squeeze(self._on_rows(Xt, (), compute, "partial dependence").T)
 
+    def feature_axis(self, feature: str | int) -> Axis:
+        """All bins that the model tells apart along one feature.
+
+        Parameters
+        ----------
+        feature : str or int
+            Name or position of a feature that the model splits on.
+
+        Returns
+        -------
+        Axis
+        """
+        check_is_fitted(self)
+        slot = self._slot(feature)
+        grid = self._model.ensemble.grid
+        position, categorical = int(grid.features[slot]), bool(grid.categorical[slot])
+        edges: NDArray[Any] = grid.edges(slot)
+        if categorical:
+            codes = grid.slot_cuts(slot).astype(np.int64)
+            known = self._model.input.categories.get(position)
+            edges = codes if known is None else known[codes]
+        return Axis(self._model_names[position], edges, categorical, int(grid.n_bins[slot]) - 1)
+
+    def background_weights(self, axis: Axis) -> NDArray[np.float64]:
+        """Share of the background in every bin of an axis.
+
+        Parameters
+        ----------
+        axis : Axis
+            Of a component of this decomposer, or from `feature_axis`.
+
+        Returns
+        -------
+        ndarray of shape (axis.n_bins,)
+            The background's weights by bin; they sum to one.
+        """
+        check_is_fitted(self)
+        slot = self._slot(axis.feature)
+        grid, background = self._model.ensemble.grid, self._background
+        weight = background.weight / background.total
+        share: NDArray[Any] = np.bincount(background.bins[slot], weight, int(grid.n_bins[slot]))
+        if axis.categorical:
+            return share
+        begins = np.concatenate([[-np.inf], grid.edges(slot)])
+        cell = np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
+        return np.asarray(np.bincount(cell, share, axis.n_bins))
+
     @property
     def explained_features_(self) -> list[str]:
         """Names along the feature axis of SHAP values: features, or groups and the features in none."""
@@ -475,6 +522,14 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     def _squeeze(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Drop the last axis where there is one output."""
         return values[..., 0] if self._n_outputs == 1 else values
+
+    def _slot(self, feature: str | int) -> int:
+        """Position on the grid of a feature that the model splits on."""
+        (position,) = resolve_features(feature, self._model_names, parameter="feature")
+        found = np.flatnonzero(self._model.ensemble.grid.features == position)
+        if not len(found):
+            raise ValueError(f"the model does not split on the feature {self._model_names[position]!r}")
+        return int(found[0])
 
     def _resolve_players(self, features: Any, Xt: Any, parameter: str) -> list[int]:
         """Players (features or groups) that a user named."""

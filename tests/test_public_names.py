@@ -10,7 +10,7 @@ import pytest
 
 import skglex
 
-MODULES = ["skglex", "skglex.datasets", "skglex.export", "skglex.inspection"]
+MODULES = ["skglex", "skglex.datasets", "skglex.export", "skglex.inspection", "skglex.plotting"]
 OPTIONAL = [
     "interpret",
     "lightgbm",

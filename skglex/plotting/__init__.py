@@ -1,0 +1,8 @@
+"""Pictures of a fitted decomposer, in scikit-learn's Display form; they need matplotlib (extra ``plots``)."""
+
+from skglex.plotting._component_display import ComponentDisplay
+from skglex.plotting._importance_display import ImportanceDisplay
+from skglex.plotting._shap_display import ShapDisplay
+from skglex.plotting._waterfall_display import WaterfallDisplay
+
+__all__ = ["ComponentDisplay", "ImportanceDisplay", "ShapDisplay", "WaterfallDisplay"]

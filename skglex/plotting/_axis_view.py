@@ -1,0 +1,236 @@
+"""How one axis of a component is laid out in a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._input import bin_rows, frame_column, is_frame, take_rows
+from skglex.components import Axis
+from skglex.plotting._style import number
+
+# A feature with at most this many bins in all of the model is drawn level by level.
+MAX_LEVELS = 5
+
+
+class Rows:
+    """Rows given to be drawn: their values, and their bins along any axis."""
+
+    def __init__(self, decomposer: Any, X: Any) -> None:
+        self.decomposer = decomposer
+        self.given = X
+        self.checked = decomposer._check_X(X)
+
+    @cached_property
+    def _bins(self) -> NDArray[Any]:
+        model = self.decomposer._model
+        return bin_rows(self.checked, model.input, model.ensemble.grid)
+
+    def bins(self, axis: Axis) -> NDArray[np.int64]:
+        """Bin of every row along an axis."""
+        fine = self._bins[self.decomposer._slot(axis.feature)].astype(np.int64)
+        if axis.categorical:
+            return fine
+        full = self.decomposer.feature_axis(axis.feature)
+        begins = np.concatenate([[-np.inf], full.edges])
+        cell = np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
+        return np.asarray(cell[fine])
+
+    def values(self, feature: str) -> NDArray[np.float64]:
+        """Values of a numeric feature (codes of a categorical one), missing as NaN."""
+        position = self.decomposer._model_names.index(feature)
+        X = self.checked
+        if is_frame(X):
+            column = X.iloc[:, position] if hasattr(X, "iloc") else X[list(X.columns)[position]]
+            spec = self.decomposer._model.input
+            return frame_column(column, feature, spec.categories.get(position), spec.unknown_is_missing)
+        column = X[:, [position]]
+        dense = column.toarray() if hasattr(column, "toarray") else column
+        return np.asarray(dense, dtype=np.float64).ravel()
+
+    def some(self, n: int) -> Rows:
+        """At most n of the rows, always the same ones."""
+        total = self.checked.shape[0]
+        if n >= total:
+            return self
+        rows = np.sort(np.random.default_rng(0).choice(total, n, replace=False))
+        return Rows(self.decomposer, take_rows(self.given, rows))
+
+
+@dataclass(frozen=True)
+class AxisView:
+    """Bins of one axis that are shown, and where.
+
+    Attributes
+    ----------
+    axis : Axis
+    levels : bool
+        Whether the bins are drawn as levels at 0, 1, ... with ``labels``, or else to scale.
+    bins : ndarray of int
+        Bins shown, without the missing one.
+    borders : ndarray of shape (len(bins) + 1,)
+        Where the bins begin and end; half-way between integers where rows are given that have only these.
+    labels : list of str
+        Of each bin.
+    missing : bool
+        Whether the bin of missing values is shown, after all others.
+    shares, share_borders : ndarray
+        Histogram of the background over the bins that the model tells apart, narrow ones merged.
+    missing_share : float
+    """
+
+    axis: Axis
+    levels: bool
+    bins: NDArray[np.int64]
+    borders: NDArray[Any]
+    labels: list[str]
+    missing: bool
+    shares: NDArray[np.float64]
+    share_borders: NDArray[Any]
+    missing_share: float
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """All bins shown, missing last."""
+        return np.append(self.bins, self.axis.missing) if self.missing else self.bins
+
+    @property
+    def missing_span(self) -> tuple[float, float]:
+        """Where missing values are drawn."""
+        high, width = self.borders[-1], self.borders[-1] - self.borders[0]
+        return (high, high + 1.0) if self.levels else (high + 0.04 * width, high + 0.12 * width)
+
+    @property
+    def end(self) -> float:
+        return self.missing_span[1] if self.missing else float(self.borders[-1])
+
+    @property
+    def cell_labels(self) -> list[str]:
+        return [*self.labels, "missing"] if self.missing else self.labels
+
+    def place(self, rows: Rows) -> NDArray[np.float64]:
+        """Where rows are drawn along this axis; NaN outside."""
+        bins = rows.bins(self.axis)
+        at = np.full(len(bins), np.nan)
+        if self.levels:
+            for i, b in enumerate(self.bins):
+                at[bins == b] = i
+        else:
+            at = np.where(bins == self.axis.missing, np.nan, rows.values(self.axis.feature))
+            at[(at < self.borders[0]) | (at > self.borders[-1])] = np.nan
+        if self.missing:
+            at[bins == self.axis.missing] = np.mean(self.missing_span)
+        return at
+
+
+def view_axis(decomposer: Any, axis: Axis, rows: Rows | None, missing: Any) -> AxisView:
+    """Lay out one axis; ``missing`` is True, False or "auto" (where there are missing values)."""
+    full = decomposer.feature_axis(axis.feature)
+    weights = decomposer.background_weights(full)
+    row_bins = None if rows is None else rows.bins(axis)
+    if missing == "auto":
+        missing = weights[-1] > 0 or (row_bins is not None and bool((row_bins == axis.missing).any()))
+    missing = bool(missing)
+    share = float(weights[-1])
+    if axis.categorical:
+        bins = np.arange(axis.missing)
+        labels = [str(edge) for edge in axis.edges]
+        known = None if rows is None else rows.bins(axis)
+        if weights[len(axis.edges)] > 0 or (known is not None and (known == len(axis.edges)).any()):
+            labels.append("other")
+        bins = bins[: len(labels)]
+        borders = np.arange(len(bins) + 1) - 0.5
+        return AxisView(axis, True, bins, borders, labels, missing, weights[bins], borders, share)
+    values = None if rows is None else rows.values(axis.feature)
+    if values is not None:
+        values = np.where(row_bins == axis.missing, np.nan, values)
+    if _few_values(full, values):
+        bins = np.arange(axis.missing)
+        labels = [_level_label(axis.edges, int(b), values, row_bins) for b in bins]
+        borders = np.arange(len(bins) + 1) - 0.5
+        shares = decomposer.background_weights(axis)[:-1]
+        return AxisView(axis, True, bins, borders, labels, missing, shares, borders, share)
+    whole = values is not None and _is_whole(values)
+    edges, fine_edges = axis.edges, full.edges
+    if whole:  # the same bins, if there are only integers
+        edges, fine_edges = np.ceil(edges) - 0.5, np.ceil(fine_edges) - 0.5
+    low, high = _range(full.edges, values, whole)
+    bins, borders = _clip(edges, low, high)
+    fine, fine_borders = _clip(fine_edges, low, high)
+    if whole:
+        labels = [_level_label(axis.edges, int(b), values, row_bins) for b in bins]
+    else:
+        labels = [_interval_label(axis.edges, int(b)) for b in bins]
+    shares, fine_borders = _merge(weights[fine], fine_borders)
+    return AxisView(axis, False, bins, borders, labels, missing, shares, fine_borders, share)
+
+
+def _merge(shares: NDArray[np.float64], borders: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Merge the narrow bins of a histogram, until none is narrower than a sixtieth of the whole."""
+    step = (borders[-1] - borders[0]) / 60
+    first = [0]
+    for i, border in enumerate(borders[1:-1], start=1):
+        if border - borders[first[-1]] >= step and borders[-1] - border >= step:
+            first.append(i)
+    return np.add.reduceat(shares, first), borders[[*first, -1]]
+
+
+def _few_values(full: Axis, values: NDArray[np.float64] | None) -> bool:
+    if full.missing > MAX_LEVELS:
+        return False
+    return values is None or len(np.unique(values[np.isfinite(values)])) <= 2 * MAX_LEVELS
+
+
+def _is_whole(values: NDArray[np.float64]) -> bool:
+    """Whether all values that are there are integers."""
+    finite = values[np.isfinite(values)]
+    return len(finite) > 0 and bool((finite == np.round(finite)).all())
+
+
+def _range(
+    edges: NDArray[np.float64], values: NDArray[np.float64] | None, whole: bool
+) -> tuple[float, float]:
+    """Range of a numeric axis: of the values, or else a little more than that of the edges."""
+    finite = edges[np.isfinite(edges)]
+    if values is not None and np.isfinite(values).any():
+        values = values[np.isfinite(values)]
+        low, high = float(values.min()) - 0.5 * whole, float(values.max()) + 0.5 * whole
+        if low < high:
+            return low, high
+    if not len(finite):
+        return -1.0, 1.0
+    span = finite[-1] - finite[0]
+    pad = max(float(np.median(np.diff(finite))), 0.02 * span) if span > 0 else max(abs(finite[0]) / 10, 1.0)
+    return float(finite[0] - pad), float(finite[-1] + pad)
+
+
+def _clip(edges: NDArray[np.float64], low: float, high: float) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """The bins that meet a range, and their borders within it."""
+    first = int(np.searchsorted(edges, low, side="right"))
+    last = int(np.searchsorted(edges, high, side="left"))
+    return np.arange(first, last + 1), np.concatenate([[low], edges[first:last], [high]])
+
+
+def _interval_label(edges: NDArray[np.float64], b: int) -> str:
+    if not len(edges):
+        return "all"
+    if b == 0:
+        return f"< {number(edges[0])}"
+    if b == len(edges):
+        return f"≥ {number(edges[-1])}"
+    return f"{number(edges[b - 1])} to {number(edges[b])}"
+
+
+def _level_label(
+    edges: NDArray[np.float64], b: int, values: NDArray[np.float64] | None, bins: NDArray[np.int64] | None
+) -> str:
+    """The values in a bin, where rows are given and there are at most three, or else its interval."""
+    if values is not None:
+        found = np.unique(values[bins == b])
+        if 0 < len(found) <= 3:
+            return ", ".join(map(number, found))
+    return _interval_label(edges, b)

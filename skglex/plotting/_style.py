@@ -1,0 +1,64 @@
+"""matplotlib, imported when something is drawn, and the colours and labels that all pictures share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Okabe and Ito's colours without the yellow, which is too light for a line; told apart by the colour-blind.
+COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
+LINE_STYLES = ["-", "--", "-.", ":"]
+# Ends of the diverging map: blue takes away, red adds.
+DIVERGING = "RdBu_r"
+TAKES, ADDS = "#2166AC", "#B2182B"
+
+_UNITS = {"sigmoid": "margin (log-odds)", "exponential": "margin (logarithm of the prediction)"}
+
+
+def import_pyplot(caller: str) -> Any:
+    """matplotlib.pyplot, or an error that says where to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(f"{caller} needs matplotlib: pip install 'skglex[plots]' brings it") from error
+    return plt
+
+
+def output_position(decomposer: Any, class_: Any) -> int:
+    """Position of the output that the user asked for."""
+    labels = decomposer._output_labels()
+    if labels is None:
+        positive = list(getattr(decomposer, "classes_", []))[-1:]
+        if class_ is not None and class_ not in positive:
+            raise ValueError(f"class_={class_!r}, but the model has one output only: leave class_ out")
+        return 0
+    if class_ is None:
+        raise ValueError(f"the model has several outputs: class_ must be one of {labels}")
+    if class_ not in labels:
+        raise ValueError(f"class_={class_!r} is unknown; known are {labels}")
+    return labels.index(class_)
+
+
+def margin_label(decomposer: Any, class_: Any) -> str:
+    """Label of an axis on the margin scale, for instance "margin (log-odds)"."""
+    if decomposer._output_labels() is not None:
+        what = "class" if hasattr(decomposer, "classes_") else "output"
+        return "margin" if class_ is None else f"margin of {what} {class_}"
+    return _UNITS.get(decomposer._model.link, "margin")
+
+
+def number(value: float) -> str:
+    """Four digits, or all those before the point."""
+    text = f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+    return text.replace("-", "−") if "e" not in text else text
+
+
+def make_axes(plt: Any, ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
+    """The given axes, or new ones, and their figure."""
+    if ax is None:
+        _, ax = plt.subplots(figsize=figsize, layout="constrained")
+    return ax.figure, ax
+
+
+def bare(ax: Any) -> None:
+    """Remove the frame's upper and right side."""
+    ax.spines[["top", "right"]].set_visible(False)

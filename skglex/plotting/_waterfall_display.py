@@ -1,0 +1,175 @@
+"""WaterfallDisplay: one prediction as the sum of its components."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._input import is_frame, take_rows
+from skglex.plotting._style import (
+    ADDS,
+    TAKES,
+    bare,
+    import_pyplot,
+    make_axes,
+    margin_label,
+    number,
+    output_position,
+)
+
+
+class WaterfallDisplay:
+    """One row's margin, from the intercept through its components, the largest first.
+
+    Make it with `from_decomposer`.
+
+    Parameters
+    ----------
+    names : list of str
+        Of the steps.
+    values : ndarray of shape (n_steps,)
+        Their values.
+    intercept : float
+        Where they start.
+    label : str
+        Label of the margin axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from skglex import GlexDecomposer
+    >>> from skglex.datasets import load_bike_sharing
+    >>> from skglex.plotting import WaterfallDisplay
+    >>> from xgboost import XGBRegressor
+    >>> X, y = load_bike_sharing(return_X_y=True)
+    >>> X = X[["hr", "temp", "workingday"]]
+    >>> model = XGBRegressor(n_estimators=20, max_depth=3).fit(X, y)
+    >>> decomposer = GlexDecomposer(model).fit(X)
+    >>> display = WaterfallDisplay.from_decomposer(decomposer, X[8:])
+    >>> display.names[0]
+    'hr = 8, workingday = 0'
+    >>> bool(abs(display.intercept + display.values.sum() - model.predict(X[8:9])[0]) < 1e-3)
+    True
+    """
+
+    def __init__(
+        self, names: list[str], values: NDArray[np.float64], intercept: float, *, label: str = "margin"
+    ) -> None:
+        self.names = names
+        self.values = values
+        self.intercept = intercept
+        self.label = label
+
+    @classmethod
+    def from_decomposer(
+        cls, decomposer: Any, X: Any, *, class_: Any = None, k: int = 10, ax: Any = None
+    ) -> WaterfallDisplay:
+        """Draw the prediction of one row.
+
+        Parameters
+        ----------
+        decomposer : GlexDecomposer
+            Fitted.
+        X : array-like or data frame of shape (n_samples, n_features)
+            The first row is explained.
+        class_ : object, default=None
+            The class (or the position of the output), where the model has several.
+        k : int, default=10
+            Components shown on their own; the others are pooled. A ``remainder`` is a step of its own.
+        ax : matplotlib Axes, default=None
+            Where to draw.
+
+        Returns
+        -------
+        WaterfallDisplay
+        """
+        import_pyplot(f"{cls.__name__}.from_decomposer")
+        output = output_position(decomposer, class_)
+        row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
+        parts = np.asarray(decomposer.transform(row), dtype=np.float64).reshape(decomposer._n_outputs, -1)[
+            output
+        ]
+        components = decomposer.components_
+        values, rest = parts[: len(components)], parts[len(components) :]
+        order = np.argsort(-np.abs(values), kind="stable")
+        order = order[values[order] != 0]
+        shown = order[:k] if len(order) > k + 1 else order
+        at = _describe(decomposer, row)
+        names = [", ".join(at.get(f, f) for f in components[int(i)].features) for i in shown]
+        steps = values[shown].tolist()
+        if len(order) > len(shown):
+            names.append(f"{len(order) - len(shown)} other components")
+            steps.append(float(values[order[len(shown) :]].sum()))
+        if len(rest) and abs(rest[0]) > 1e-12 * np.abs(values).sum():
+            names.append("remainder")
+            steps.append(float(rest[0]))
+        intercept = float(np.reshape(decomposer.intercept_, -1)[output])
+        return cls(names, np.array(steps), intercept, label=margin_label(decomposer, class_)).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> WaterfallDisplay:
+        """Draw the steps.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+
+        Returns
+        -------
+        WaterfallDisplay
+        """
+        plt = import_pyplot("WaterfallDisplay.plot")
+        n = len(self.values)
+        self.figure_, ax = make_axes(plt, ax, (6.0, 1.5 + 0.32 * n))
+        self.ax_ = ax
+        ends = self.intercept + np.cumsum(self.values)
+        begins = ends - self.values
+        colours = [ADDS if value > 0 else TAKES for value in self.values]
+        ax.barh(np.arange(n), self.values, 0.65, left=begins, color=colours, zorder=2)
+        total = float(ends[-1]) if n else self.intercept
+        for i, end in enumerate(ends):
+            ax.plot([end, end], [i - 0.33, min(i + 1.33, n)], color="0.4", lw=0.8, zorder=1)
+        ax.plot([self.intercept] * 2, [-1, 0.33], color="0.4", lw=0.8, zorder=1)
+        low, high = min(self.intercept, *ends, *begins), max(self.intercept, *ends, *begins)
+        span = (high - low) or 1.0
+        ax.set_xlim(low - 0.28 * span, high + 0.28 * span)
+        for i, value in enumerate(self.values):
+            right = value > 0
+            edge = max(ends[i], begins[i]) if right else min(ends[i], begins[i])
+            ax.annotate(
+                f"{value:+.3g}".replace("-", "−"),
+                (edge, i),
+                xytext=(3 if right else -3, 0),
+                textcoords="offset points",
+                ha="left" if right else "right",
+                va="center",
+                fontsize="small",
+            )
+        ax.plot([self.intercept, total], [-1, n], "o", color="black", ms=5, zorder=3)
+        ax.set_yticks(
+            np.arange(-1, n + 1),
+            [f"intercept {number(self.intercept)}", *self.names, f"margin {number(total)}"],
+        )
+        ax.set_ylim(n + 0.6, -1.6)
+        ax.set_xlabel(self.label)
+        bare(ax)
+        return self
+
+
+def _describe(decomposer: Any, row: Any) -> dict[str, str]:
+    """ "feature = value" for the features of one row, in the model's space."""
+    Xt = decomposer._check_X(row)
+    out = {}
+    for i, name in enumerate(decomposer._model_names):
+        if is_frame(Xt):
+            value = Xt.iloc[0, i] if hasattr(Xt, "iloc") else Xt[list(Xt.columns)[i]][0]
+        else:
+            value = Xt[0, i]
+        numeric = isinstance(value, (int, float, np.number))
+        out[name] = f"{name} = {number(float(value)) if numeric else value}"
+    return out

@@ -1,0 +1,399 @@
+"""What the Displays draw is what the components say."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.inspection import PartialDependenceDisplay
+from sklearn.utils import Bunch
+from xgboost import XGBClassifier, XGBRegressor
+
+from skglex import GlexDecomposer
+from skglex.datasets import load_bike_sharing
+from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+draw = ComponentDisplay.from_decomposer
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def bike_X():
+    X, y = load_bike_sharing(return_X_y=True)
+    return X[["dayofyear", "hr", "temp", "windspeed", "workingday", "hum"]], y
+
+
+@pytest.fixture(scope="module")
+def bike(bike_X):
+    X, y = bike_X
+    model = XGBRegressor(n_estimators=30, max_depth=4, min_child_weight=20, n_jobs=2).fit(X, y)
+    return GlexDecomposer(model, max_interaction=3).fit(X)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Three classes; a categorical column, one of few numbers, and missing values."""
+    rng = np.random.default_rng(0)
+    n = 1500
+    X = pd.DataFrame(
+        {
+            "age": rng.normal(50, 10, n),
+            "colour": pd.Categorical(rng.choice(["red", "green", "blue"], n)),
+            "size": rng.integers(1, 5, n),
+            "dose": rng.gamma(2, size=n),
+        }
+    )
+    X.loc[rng.random(n) < 0.15, "age"] = np.nan
+    X.loc[rng.random(n) < 0.1, "dose"] = np.nan
+    age, dose = X["age"].fillna(75) - 50, X["dose"].fillna(-2)
+    score = age / 10 * (X["colour"] == "red") + X["size"] * (X["colour"] == "blue") + dose * np.sign(age)
+    y = np.digitize(score + rng.normal(size=n), [0, 2])
+    model = XGBClassifier(n_estimators=15, max_depth=4, enable_categorical=True, n_jobs=2).fit(X, y)
+    return GlexDecomposer(model).fit(X), X
+
+
+def stairs(ax):
+    """Values and borders of the step functions, without the histogram of the background."""
+    patches = [p for p in ax.patches if isinstance(p, matplotlib.patches.StepPatch) and not p.get_fill()]
+    return [(p.get_data().values, p.get_data().edges) for p in patches]
+
+
+def bars(ax):
+    return np.array([p.get_height() for p in ax.patches if isinstance(p, matplotlib.patches.Rectangle)])
+
+
+def mesh(ax):
+    (found,) = [c for c in ax.collections if isinstance(c, matplotlib.collections.QuadMesh)]
+    return found
+
+
+def test_main_effect_is_its_step_function(bike):
+    display = draw(bike, "hr")
+    component = bike["hr"]
+    ((values, edges),) = stairs(display.ax_)
+    np.testing.assert_array_equal(values, component.values[:-1])
+    np.testing.assert_array_equal(edges[1:-1], component.edges[0])
+    assert display.ax_.get_xlim() == (edges[0], edges[-1])
+    assert display.ax_.get_xlabel() == "hr"
+    assert display.ax_.get_ylabel() == "margin"
+    assert display.figure_ is display.ax_.figure
+
+
+def test_histogram_is_that_of_the_background(bike, bike_X):
+    X, _ = bike_X
+    display = draw(bike, "temp")
+    (patch,) = [p for p in display.ax_.patches if p.get_fill()]
+    heights, borders, _ = patch.get_data()
+    assert np.isin(borders[1:-1], bike.feature_axis("temp").edges).all()
+    assert len(borders) > 20
+    expected = np.histogram(X["temp"], [-np.inf, *borders[1:-1], np.inf])[0] / np.diff(borders)
+    np.testing.assert_allclose(heights / heights.max(), expected / expected.max())
+
+
+def test_background_weights_are_shares(bike, bike_X):
+    X, _ = bike_X
+    (axis,) = bike["hum"].axes
+    counts = np.bincount(np.searchsorted(axis.edges, X["hum"], side="right"), minlength=axis.n_bins)
+    np.testing.assert_allclose(bike.background_weights(axis), counts / len(X))
+
+
+def test_rows_are_points_on_the_curve(bike, bike_X):
+    X, _ = bike_X
+    rows = X[:150]
+    display = draw(bike, "temp", X=rows, subsample=150)
+    points = display.ax_.lines[-1]
+    np.testing.assert_allclose(points.get_xdata(), rows["temp"])
+    np.testing.assert_allclose(points.get_ydata(), bike["temp"].evaluate(rows))
+    assert len(draw(bike, "temp", X=rows, subsample=20).ax_.lines[-1].get_xdata()) == 20
+
+
+def test_integers_are_in_the_middle_of_their_steps(bike, bike_X):
+    X, _ = bike_X
+    ((values, edges),) = stairs(draw(bike, "hr", X=X, subsample=0).ax_)
+    assert edges[0] == -0.5
+    assert edges[-1] == 23.5
+    at = X["hr"].to_numpy()[:200]
+    drawn = values[np.searchsorted(edges, at) - 1]
+    np.testing.assert_allclose(drawn, bike["hr"].evaluate(X[:200]))
+
+
+def test_few_values_are_bars(bike, bike_X):
+    display = draw(bike, "workingday", X=bike_X[0], subsample=0)
+    np.testing.assert_array_equal(bars(display.ax_), bike["workingday"].values[:-1])
+    assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["0", "1"]
+    labels = [t.get_text() for t in draw(bike, "workingday").ax_.get_xticklabels()]
+    assert labels == ["< 1", "≥ 1"]
+
+
+def test_pair_is_one_line_per_level(bike):
+    display = draw(bike, ("workingday", "hr"))
+    component = bike["hr", "workingday"]
+    for day, (values, edges) in enumerate(stairs(display.ax_)):
+        np.testing.assert_array_equal(values, component.values[:-1, day])
+        np.testing.assert_array_equal(edges[1:-1], component.edges[0])
+    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["workingday:", "< 1", "≥ 1"]
+
+
+def test_pair_is_a_heat_map(bike):
+    display = draw(bike, "hr:temp")
+    component = bike["hr:temp"]
+    drawn = mesh(display.ax_)
+    np.testing.assert_array_equal(drawn.get_array(), component.values[:-1, :-1].T)
+    corners = drawn.get_coordinates()
+    np.testing.assert_array_equal(corners[0, 1:-1, 0], component.edges[0])
+    np.testing.assert_array_equal(corners[1:-1, 0, 1], component.edges[1])
+    assert drawn.norm.vmin == -drawn.norm.vmax
+    assert drawn.norm.vmax == np.abs(drawn.get_array()).max()
+    assert display.colorbar_.ax.get_ylabel() == "margin"
+
+
+def test_three_features_are_panels(bike):
+    display = draw(bike, ("hr", "temp", "workingday"))
+    component = bike["hr", "temp", "workingday"]
+    day = component.features.index("workingday")
+    assert len(display.axes_) == 2
+    for level, ax in enumerate(display.axes_):
+        expected = np.take(component.values, level, axis=day)[:-1, :-1].T
+        np.testing.assert_array_equal(mesh(ax).get_array(), expected)
+    assert len({mesh(ax).norm.vmax for ax in display.axes_}) == 1
+
+
+def test_three_numbers_are_cut_where_the_background_is(bike, bike_X):
+    X, _ = bike_X
+    display = draw(bike, ("hr", "temp", "hum"), X=X, subsample=300)
+    assert len(display.axes_) == 3
+    component = bike["hr", "temp", "hum"]
+    for ax, panel in zip(display.axes_, display.panels):
+        np.testing.assert_array_equal(mesh(ax).get_array(), panel.values.T)
+        assert (np.abs(component.values - panel.values[0, 0]) == 0).any()
+    values = np.array([panel.values for panel in display.panels])
+    split = display.panels[0].title.split("\n")[1].split(":")[0]
+    moved = np.moveaxis(component.values, component.features.index(split), 0)
+    for panel in values:
+        assert any(np.isin(panel, cut).all() for cut in moved)
+
+
+def test_grid_has_one_scale(bike):
+    display = draw(bike, ["hr", "temp", ("hr", "workingday"), "hr:temp", "temp:hum"])
+    assert len(display.axes_) == 5
+    curves, maps = display.axes_[:3], display.axes_[3:]
+    assert len({ax.get_ylim() for ax in curves}) == 1
+    assert len({mesh(ax).norm.vmax for ax in maps}) == 1
+    free = draw(bike, ["hr", "temp"], same_scale=False)
+    assert free.axes_[0].get_ylim() != free.axes_[1].get_ylim()
+
+
+def test_axes_can_be_given(bike):
+    _, ax = plt.subplots()
+    assert draw(bike, "hr", ax=ax).ax_ is ax
+    _, axes = plt.subplots(1, 2)
+    assert list(draw(bike, ["hr", "hr:temp"], ax=axes).axes_) == list(axes)
+    figure, ax = plt.subplots()
+    divided = draw(bike, ["hr", "temp", "hum"], ax=ax)
+    assert divided.figure_ is figure
+    assert len(divided.axes_) == 3
+    with pytest.raises(ValueError, match="3 panels, but ax has 2 axes"):
+        draw(bike, ["hr", "temp", "hum"], ax=axes)
+
+
+def test_forty_components_within_ten_seconds(bike):
+    components = bike.strongest_components(40)
+    start = time.perf_counter()
+    display = draw(bike, components)
+    assert time.perf_counter() - start < 10
+    assert len(display.axes_) >= 40
+
+
+def test_classes_and_the_missing_bin(mixed):
+    decomposer, _ = mixed
+    component = decomposer["age"]
+    display = draw(decomposer, "age", class_=1)
+    ((values, _),) = stairs(display.ax_)
+    np.testing.assert_array_equal(values, component.values[:-1, 1])
+    marker = next(line for line in display.ax_.lines if line.get_marker() == "D")
+    np.testing.assert_array_equal(marker.get_ydata(), component.values[-1, 1])
+    assert display.ax_.get_xticklabels()[-1].get_text() == "missing"
+    assert display.ax_.get_ylabel() == "margin of class 1"
+    with pytest.raises(ValueError, match="class_ must be one of"):
+        draw(decomposer, "age")
+    with pytest.raises(ValueError, match="is unknown"):
+        draw(decomposer, "age", class_=9)
+    hidden = draw(decomposer, "age", class_=1, missing=False)
+    assert not [line for line in hidden.ax_.lines if line.get_marker() == "D"]
+
+
+def test_categories_are_bars_by_name(mixed):
+    decomposer, X = mixed
+    display = draw(decomposer, ["colour", ("colour", "size")], class_=2, X=X)
+    first, second = display.axes_
+    component = decomposer["colour"]
+    np.testing.assert_array_equal(bars(first), component.values[: len(component.edges[0]), 2])
+    assert [t.get_text() for t in first.get_xticklabels()] == [str(c) for c in component.edges[0]]
+    pair = decomposer["colour", "size"]
+    x, y = display.panels[1].views
+    expected = pair.values[..., 2]
+    if pair.axes[0].feature != x.axis.feature:
+        expected = expected.T
+    np.testing.assert_array_equal(bars(second), expected[np.ix_(x.cells, y.cells)].T.ravel())
+
+
+def test_points_of_missing_values_and_levels_match(mixed):
+    decomposer, X = mixed
+    display = draw(decomposer, ["age", ("age", "dose"), ("age", "colour")], class_=0, X=X, subsample=300)
+    for ax in display.axes_:
+        assert len(ax.lines[-1].get_xdata()) == 300
+    points = display.axes_[0].lines[-1]
+    for x, y in zip(points.get_xdata(), points.get_ydata()):
+        view = display.panels[0].views[0]
+        cell = len(view.bins) if x > view.borders[-1] else np.searchsorted(view.axis.edges, x, side="right")
+        cell = cell - view.bins[0] if x <= view.borders[-1] else cell
+        assert display.panels[0].values[cell] == y
+
+
+def test_missing_bins_of_a_heat_map(mixed):
+    decomposer, _ = mixed
+    display = draw(decomposer, ("age", "dose"), class_=0)
+    drawn = mesh(display.ax_).get_array()
+    values = decomposer["age", "dose"].values[..., 0]
+    np.testing.assert_array_equal(drawn[:-2, :-2], values[:-1, :-1].T)
+    np.testing.assert_array_equal(drawn[-1, :-2], values[:-1, -1])
+    assert drawn[-1, -1] == values[-1, -1]
+    assert drawn.mask[-2].all()
+    assert drawn.mask[:, -2].all()
+
+
+def test_shap_values_and_main_effect(bike, bike_X):
+    X, _ = bike_X
+    rows = X[:300]
+    display = ShapDisplay.from_decomposer(bike, "temp", rows)
+    (points,) = display.ax_.collections
+    expected = np.column_stack([rows["temp"], bike.shap_values(rows)[:, 2]])
+    np.testing.assert_allclose(points.get_offsets(), expected)
+    ((values, edges),) = stairs(display.ax_)
+    np.testing.assert_array_equal(values, display.main_effect)
+    at = (edges[1:] + edges[:-1]) / 2
+    many = rows.iloc[np.zeros(len(at), int)].assign(temp=at)
+    np.testing.assert_allclose(values, bike["temp"].evaluate(many))
+
+
+def test_shap_colours(mixed):
+    decomposer, X = mixed
+    for feature, colour_by in [("age", "colour"), ("colour", "size"), ("size", "age")]:
+        display = ShapDisplay.from_decomposer(
+            decomposer, feature, X, class_=2, colour_by=colour_by, subsample=500
+        )
+        drawn = [c for c in display.ax_.collections if isinstance(c, matplotlib.collections.PathCollection)]
+        assert sum(len(c.get_offsets()) for c in drawn) == 500
+
+
+def test_importance_of_components(bike):
+    display = ImportanceDisplay.from_decomposer(bike, k=7)
+    strongest = bike.strongest_components(7)
+    widths = [p.get_width() for p in display.ax_.patches]
+    np.testing.assert_array_equal(widths, [c.importance for c in strongest])
+    labels = [t.get_text() for t in display.ax_.get_yticklabels()]
+    assert labels == [" × ".join(c.features) for c in strongest]
+
+
+def test_importance_by_order(bike, bike_X):
+    X, _ = bike_X
+    display = ImportanceDisplay.from_decomposer(bike, "order")
+    absolute = np.abs(bike.transform(X))
+    feature = display.names.index("workingday")
+    for column, order in enumerate(display.orders):
+        chosen = [
+            i for i, c in enumerate(bike.components_) if "workingday" in c.features and c.order == order
+        ]
+        expected = absolute[:, chosen].sum(axis=1).mean() / order
+        bar = display.ax_.containers[column][feature]
+        assert bar.get_width() == pytest.approx(expected)
+        assert bar.get_x() == pytest.approx(display.heights[feature, :column].sum())
+    shap = display.ax_.containers[-1][feature].get_width()
+    assert shap == pytest.approx(np.abs(bike.shap_values(X)[:, 4]).mean())
+
+
+def test_importance_of_classes(mixed):
+    decomposer, _ = mixed
+    one = ImportanceDisplay.from_decomposer(decomposer, class_=0)
+    assert one.heights.max() == decomposer.component_importances_[:, 0].max()
+    total = ImportanceDisplay.from_decomposer(decomposer)
+    assert total.heights.max() == decomposer.component_importances_.sum(axis=1).max()
+    with pytest.raises(ValueError, match="kind must be"):
+        ImportanceDisplay.from_decomposer(decomposer, "orders")
+
+
+def test_waterfall_adds_up(bike, bike_X):
+    X, _ = bike_X
+    display = WaterfallDisplay.from_decomposer(bike, X[8:], k=5)
+    values = bike.transform(X[8:9])[0]
+    bars_ = display.ax_.patches
+    assert [p.get_width() for p in bars_] == pytest.approx(list(display.values))
+    assert display.names[5].endswith("other components")
+    assert display.names[6] == "remainder"
+    assert sorted(np.abs(display.values[:5]))[::-1] == pytest.approx(sorted(np.abs(values[:-1]))[:-6:-1])
+    assert bars_[0].get_x() == bike.intercept_
+    total = bike.estimator_.predict(X[8:9])[0]
+    assert bars_[-1].get_x() + bars_[-1].get_width() == pytest.approx(total, abs=1e-3)
+
+
+def test_waterfall_of_a_class(mixed):
+    decomposer, X = mixed
+    display = WaterfallDisplay.from_decomposer(decomposer, X, class_=2)
+    margin = decomposer.estimator_.predict(X[:1], output_margin=True)[0, 2]
+    assert display.intercept + display.values.sum() == pytest.approx(margin, abs=1e-4)
+
+
+def test_scikit_learns_display_takes_partial_dependence(bike, bike_X):
+    X, _ = bike_X
+    hours = np.arange(24)
+    average = bike.partial_dependence("hr", X.iloc[hours].assign(hr=hours))
+    result = Bunch(grid_values=[hours], average=average[None])
+    display = PartialDependenceDisplay(
+        [result], features=[(1,)], feature_names=list(X), target_idx=0, deciles={1: [3, 12, 20]}
+    ).plot()
+    expected = bike.intercept_ + bike["hr"].evaluate(X.iloc[hours].assign(hr=hours))
+    np.testing.assert_allclose(display.lines_[0, 0].get_ydata(), expected)
+
+
+def test_arrays_and_binary_classes():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    model = XGBClassifier(n_estimators=10, max_depth=3).fit(X, X[:, 0] * X[:, 1] > X[:, 2])
+    decomposer = GlexDecomposer(model).fit(X)
+    display = draw(decomposer, ["x0", (0, 1), ("x0", "x1", "x2")], X=X)
+    assert display.axes_[0].get_ylabel() == "margin (log-odds)"
+    ShapDisplay.from_decomposer(decomposer, 0, X, colour_by=1)
+    assert WaterfallDisplay.from_decomposer(decomposer, X).names
+
+
+def test_groups_are_drawn_over_their_columns(bike_X):
+    X, y = bike_X
+    model = XGBRegressor(n_estimators=10, max_depth=3).fit(X, y)
+    decomposer = GlexDecomposer(model, feature_groups={"weather": ["temp", "hum"]}).fit(X)
+    display = draw(decomposer, "weather")
+    np.testing.assert_array_equal(mesh(display.ax_).get_array(), decomposer["weather"].values[:-1, :-1].T)
+    with pytest.raises(ValueError, match="belongs to a feature group"):
+        ShapDisplay.from_decomposer(decomposer, "temp", X)
+
+
+def test_without_matplotlib_the_error_names_the_extra():
+    code = """
+import sys
+sys.modules["matplotlib"] = sys.modules["matplotlib.pyplot"] = None
+from skglex.plotting import ComponentDisplay
+try:
+    ComponentDisplay.from_decomposer(None, "x")
+except ImportError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'skglex[plots]'" in run.stdout
