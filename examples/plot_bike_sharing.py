@@ -72,13 +72,12 @@ print(f"mean size of all beyond three features: {components['remainder'].abs().m
 # effect.
 
 plt.rcParams.update({"font.size": 11})
-figure = plt.figure(figsize=(9, 10), layout="constrained")
-grid = figure.add_gridspec(3, 12)
-axes = [figure.add_subplot(grid[0, columns]) for columns in (slice(5), slice(5, 9), slice(9, 12))]
-axes += [figure.add_subplot(grid[row, columns]) for row in (1, 2) for columns in (slice(6), slice(6, 12))]
+figure = plt.figure(figsize=(9, 10.5), layout="constrained")
+rows = figure.subfigures(3, 1, hspace=0.03)
+main = rows[0].subplots(1, 3, width_ratios=[5, 4, 2])
+axes = [*main, *rows[1].subplots(1, 2), *rows[2].subplots(1, 2)]
 
 ShapDisplay.from_decomposer(decomposer, "hr", X, colour_by="workingday", ax=axes[0])
-axes[0].set_title("hr: SHAP values and main effect", loc="left", fontsize="medium", pad=20)
 ComponentDisplay.from_decomposer(
     decomposer,
     ["temp", "workingday", ("hr", "workingday"), ("hr", "temp"), ("hr", "temp", "workingday")],

@@ -53,11 +53,11 @@ line = np.array([-2.0, 2.0])
 plt.rcParams.update({"font.size": 11})
 figure, axes = plt.subplots(2, 3, figsize=(12, 7.4), layout="constrained")
 for row, (name, decomposer) in zip(axes, decomposers.items()):
+    row[0].set_title(f"{name}: x1", loc="left")
     ShapDisplay.from_decomposer(decomposer, "x1", shown, colour_by="x2", ax=row[0])
     ComponentDisplay.from_decomposer(decomposer, ["x2", "x1:x2"], X=shown, subsample=0, ax=row[1:])
     for ax in row[:2]:
         ax.plot(line, line - 2 * R, "--", color="#D55E00", lw=1.5, zorder=4, label="truth")
-    row[0].set_title(f"{name}: SHAP values and main effect\n", loc="left", fontsize="medium")
 
 picture = Path("motivating.png").resolve()
 figure.savefig(picture, dpi=100)

@@ -154,29 +154,30 @@ class ComponentDisplay:
                 panel,
                 limits=common or _limits([panel]),
                 colours=Normalize(-largest, largest),
-                label="" if same_scale and i // n_cols in labelled else self.label,
+                label="" if same_scale and _row(panel_ax) in labelled else self.label,
                 background=background,
                 legend=i == 0 or not panel.continues,
             )
             if mesh is None:
-                labelled.add(i // n_cols)
+                labelled.add(_row(panel_ax))
             else:
                 meshes.append((panel_ax, mesh))
         self.colorbar_ = None
         if meshes:
-            at = [panel_ax for panel_ax, _ in meshes]
-            if len(self.panels) > 1 and ax is None:
-                at = list(self.axes_)
-            height = 1.0 if len(at) <= n_cols else n_cols / len(at)
-            self.colorbar_ = self.figure_.colorbar(
-                meshes[-1][1],
-                ax=at,
-                label=self.label,
-                fraction=0.04,
-                pad=0.02,
-                aspect=25,
-                shrink=max(height, 0.3),
-            )
+            last, mesh = meshes[-1]
+            style = {"label": self.label, "pad": 0.02}
+            if ax is None and len(self.panels) > 1:  # beside all panels, as high as two rows of them
+                shrink = min(1.0, 2 * n_cols / len(self.panels))
+                style |= {
+                    "ax": list(self.axes_),
+                    "fraction": 0.04,
+                    "aspect": 25,
+                    "shrink": shrink,
+                    "anchor": (0, 1),
+                }
+            else:
+                style |= {"ax": last, "fraction": 0.08}
+            self.colorbar_ = last.figure.colorbar(mesh, **style)
         return self
 
     def _make_axes(self, plt: Any, ax: Any, n_cols: int) -> None:
@@ -211,6 +212,12 @@ class ComponentDisplay:
 
 def _find(decomposer: Any, key: Any) -> Component:
     return key if isinstance(key, Component) else decomposer.components_[key]
+
+
+def _row(ax: Any) -> Any:
+    """The row of axes that one is in, or itself."""
+    spec = ax.get_subplotspec()
+    return ax if spec is None else (spec.get_gridspec(), spec.rowspan.start)
 
 
 def _size(panel: Panel) -> float:

@@ -86,7 +86,7 @@ def _bars(ax: Any, view: AxisView, values: Any, offset: float, width: float, col
 
 def _width(ax: Any) -> float:
     """About the width of the axes, in points."""
-    return float(72 * ax.figure.get_figwidth() * ax.get_position().width)
+    return float(72 * ax.get_window_extent().width / ax.figure.dpi)
 
 
 def _draw_lines(ax: Any, panel: Panel) -> None:
@@ -116,10 +116,11 @@ def _legend(ax: Any, view: AxisView) -> None:
 def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str = "") -> None:
     """A legend between the axes and their title, or inside where two rows are too short for it."""
     n_rows = math.ceil((4.8 * sum(map(len, labels)) + 24 * len(labels)) / (1.05 * _width(ax)))
-    if n_rows > 2:
+    inside = n_rows > 2
+    ax.set_title(title, loc="left", fontsize="medium", pad=6 if inside else 6 + 14 * n_rows)
+    if inside:
         ax.legend(handles, labels, fontsize="small", framealpha=0.7).set_zorder(5)
         return
-    ax.set_title(title, loc="left", fontsize="medium", pad=6 + 14 * n_rows)
     legend = ax.legend(
         handles,
         labels,

@@ -180,7 +180,8 @@ class ShapDisplay:
             draw_background(ax, view)
         draw_scale(ax, view, "x")
         ax.set_ylabel(f"SHAP value, {self.label}")
-        legend_above(ax, *ax.get_legend_handles_labels())
+        title = ax.get_title(loc="left") or view.axis.feature  # one that is there stays
+        legend_above(ax, *ax.get_legend_handles_labels(), title=title)
         return self
 
     def _draw_points(self) -> None:
