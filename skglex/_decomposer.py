@@ -158,7 +158,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TreeModelWrapper._parameter_constraints,
         "max_interaction": [Interval(Integral, 1, None, closed="left"), None],
-        "features": ["array-like", str, Integral, callable, None],
+        "features": ["array-like", slice, str, Integral, callable, None],
         "remainder": ["boolean"],
         "max_components": [Interval(Integral, 1, None, closed="left")],
         "separator": [str],
@@ -244,6 +244,9 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         self._decomposition = Decomposition(ensemble, players, n_players, self._make_weighting(), max_order)
         intercept = self._decomposition.intercept(self.n_jobs)
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
+        self._has_remainder = self.remainder and (
+            self.max_interaction is not None or self.features is not None
+        )
         self._index: Any = None
         self._tables: Any = None
         self._lazy: dict[str, Any] = {}  # what is computed on first access
@@ -502,10 +505,6 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     def _n_outputs(self) -> int:
         return self._model.ensemble.n_outputs
 
-    @property
-    def _has_remainder(self) -> bool:
-        return self.remainder and (self.max_interaction is not None or self.features is not None)
-
     def _output_labels(self) -> list[Any] | None:
         if self._n_outputs == 1:
             return None
@@ -540,6 +539,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
             features = [features]
         if callable(features):
             features = features(Xt)
+        if isinstance(features, slice):
+            features = range(*features.indices(len(self._model_names)))
         features = list(features)
         if features and all(isinstance(item, (bool, np.bool_)) for item in features):
             features = resolve_features(features, self._model_names, parameter=parameter)

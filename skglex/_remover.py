@@ -71,7 +71,8 @@ class FeatureRemover(TreeModelWrapper):
         How the removed features are averaged out: over the background rows, or by the cover ratios of the model's
         own paths. Where features are dependent, only ``"empirical"`` takes out the whole direct effect.
     strength : float, default=1.0
-        From 0 (the full model) to 1: margin - strength * (sum of the touched components).
+        From 0 (the full model) to 1: margin - strength * (sum of the touched components). It may be set after
+        `fit`, to trace a trade-off without fitting again.
     feature_groups : dict of str to list, default=None
         ``{"name": [columns]}``: names for several columns, to use in ``features``.
     prefit : {"auto", True, False}, default="auto"
@@ -492,6 +493,7 @@ class FeatureRemover(TreeModelWrapper):
 
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self)
+        self._validate_params()  # strength may be set after fit
         names = getattr(self, "feature_names_in_", None)
         if self.strength == 1:
             numbers = self._preprocess is not None  # which may refuse some of them

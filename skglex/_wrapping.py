@@ -205,6 +205,9 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     def _check_target(self, X: Any, y: Any, classifies: bool) -> NDArray[Any]:
         """Check y; labels become 0..K-1, kept in ``classes_``."""
+        numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+        if numpy_dtype is not None and not y.isna().any():
+            y = y.to_numpy(dtype=numpy_dtype)  # pandas' nullable integers and booleans would become floats
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         if classifies and type_of_target(y, input_name="y") != "multilabel-indicator":
             y = column_or_1d(y, warn=True)

@@ -712,3 +712,18 @@ def test_importances_are_means_over_tables_and_rows(monkeypatch):
     assert all(names == found[0] for names in found)
     by_total = np.argsort(-expected.sum(axis=1), kind="stable")[:3]
     assert found[0] == [dec.components_[int(i)].name for i in by_total]
+
+
+def test_parameters_set_after_fit_wait_for_the_next():
+    dec = GlexDecomposer(MODEL).fit(X)
+    expected = dec.transform(X)
+    dec.set_params(max_interaction=1, features=["x0"])
+    assert np.array_equal(dec.transform(X), expected)
+    assert dec.n_components_ == expected.shape[1]
+
+
+def test_nullable_labels_and_slices():
+    labels = pd.Series(np.digitize(Y, [-1, 1]), dtype="Int64")
+    dec = GlexDecomposer(xgb.XGBClassifier(n_estimators=3), features=slice(0, 2)).fit(FILLED, labels)
+    assert dec.classes_.dtype.kind == "i"
+    assert list(dec.get_feature_names_out()[:4]) == ["0__x0", "0__x1", "0__x0:x1", "0__remainder"]

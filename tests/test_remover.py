@@ -443,3 +443,11 @@ def test_to_onnx():
             assert np.allclose(result["probabilities"], remover.predict_proba(FRAME), atol=FLOAT32)
         else:
             assert np.allclose(result["variable"].ravel(), remover.predict(FRAME), rtol=FLOAT32)
+
+
+def test_strength_after_fit():
+    remover = FeatureRemover(MODEL, ["sex"]).fit(FRAME)
+    half = FeatureRemover(MODEL, ["sex"], strength=0.5).fit(FRAME)
+    assert np.array_equal(remover.set_params(strength=0.5).predict(FRAME), half.predict(FRAME))
+    with pytest.raises(ValueError, match="strength"):
+        remover.set_params(strength=7).predict(FRAME)

@@ -31,7 +31,13 @@ def read(model: Any) -> ReadModel:
             "coefficients. Use booster='gbtree' or 'dart'"
         )
     counted = counted_trees(model)
-    tree_model, categories = _to_treelite(counted)
+    try:
+        tree_model, categories = _to_treelite(counted)
+    except treelite.TreeliteError as error:
+        raise ValueError(
+            f"treelite {treelite.__version__} cannot read this XGBoost {xgb.__version__} model with the objective "
+            f"{learner['objective']['name']!r}: use another objective, or a treelite that knows it"
+        ) from error
     link = str(tree_model.get_header_accessor().get_field("postprocessor"))
     if learner["objective"]["name"] == "multi:softmax" and not wrapped:
         link = "max_index"  # such a booster predicts the class; a wrapper asks it for probabilities
