@@ -127,6 +127,16 @@ def test_integers_are_in_the_middle_of_their_steps(bike, bike_X):
     np.testing.assert_allclose(drawn, bike["hr"].evaluate(X[:200]))
 
 
+def test_few_rows_do_not_narrow_the_axes(bike, bike_X):
+    rows = bike_X[0][:3]
+    display = draw(bike, "hr", X=rows)
+    assert display.ax_.get_xlim() == draw(bike, "hr").ax_.get_xlim()
+    np.testing.assert_array_equal(display.ax_.lines[-1].get_ydata(), bike["hr"].evaluate(rows))
+    far = draw(bike, "temp", X=rows.assign(temp=3.0))
+    assert far.ax_.get_xlim()[1] == 3.0
+    assert len(far.ax_.lines[-1].get_xdata()) == 3
+
+
 def test_few_values_are_bars(bike, bike_X):
     display = draw(bike, "workingday", X=bike_X[0], subsample=0)
     np.testing.assert_array_equal(bars(display.ax_), bike["workingday"].values[:-1])
