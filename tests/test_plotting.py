@@ -356,6 +356,15 @@ def test_waterfall_adds_up(bike, bike_X):
     assert bars_[-1].get_x() + bars_[-1].get_width() == pytest.approx(total, abs=1e-3)
 
 
+def test_a_model_without_components_is_drawn():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    decomposer = GlexDecomposer(XGBRegressor(n_estimators=1).fit(X, np.ones(50))).fit(X)
+    display = WaterfallDisplay.from_decomposer(decomposer, X)
+    assert [t.get_text()[:9] for t in display.ax_.get_yticklabels()] == ["intercept", "margin 1"]
+    for kind in ("component", "order"):
+        assert ImportanceDisplay.from_decomposer(decomposer, kind).heights.sum() == 0
+
+
 def test_waterfall_of_a_class(mixed):
     decomposer, X = mixed
     display = WaterfallDisplay.from_decomposer(decomposer, X, class_=2)
