@@ -127,6 +127,16 @@ def test_integers_are_in_the_middle_of_their_steps(bike, bike_X):
     np.testing.assert_allclose(drawn, bike["hr"].evaluate(X[:200]))
 
 
+def test_few_rows_do_not_narrow_the_axes(bike, bike_X):
+    rows = bike_X[0][:3]
+    display = draw(bike, "hr", X=rows)
+    assert display.ax_.get_xlim() == draw(bike, "hr").ax_.get_xlim()
+    np.testing.assert_array_equal(display.ax_.lines[-1].get_ydata(), bike["hr"].evaluate(rows))
+    far = draw(bike, "temp", X=rows.assign(temp=3.0))
+    assert far.ax_.get_xlim()[1] == 3.0
+    assert len(far.ax_.lines[-1].get_xdata()) == 3
+
+
 def test_few_values_are_bars(bike, bike_X):
     display = draw(bike, "workingday", X=bike_X[0], subsample=0)
     np.testing.assert_array_equal(bars(display.ax_), bike["workingday"].values[:-1])
@@ -344,6 +354,15 @@ def test_waterfall_adds_up(bike, bike_X):
     assert bars_[0].get_x() == bike.intercept_
     total = bike.estimator_.predict(X[8:9])[0]
     assert bars_[-1].get_x() + bars_[-1].get_width() == pytest.approx(total, abs=1e-3)
+
+
+def test_a_model_without_components_is_drawn():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    decomposer = GlexDecomposer(XGBRegressor(n_estimators=1).fit(X, np.ones(50))).fit(X)
+    display = WaterfallDisplay.from_decomposer(decomposer, X)
+    assert [t.get_text()[:9] for t in display.ax_.get_yticklabels()] == ["intercept", "margin 1"]
+    for kind in ("component", "order"):
+        assert ImportanceDisplay.from_decomposer(decomposer, kind).heights.sum() == 0
 
 
 def test_waterfall_of_a_class(mixed):

@@ -15,6 +15,8 @@ from skglex.plotting._style import number
 
 # A feature with at most this many bins in all of the model is drawn level by level.
 MAX_LEVELS = 5
+# From this many rows on, rows tell the range of a feature and whether it is all integers.
+MANY_ROWS = 50
 
 
 class Rows:
@@ -154,7 +156,7 @@ def view_axis(decomposer: Any, axis: Axis, rows: Rows | None, missing: Any) -> A
         borders = np.arange(len(bins) + 1) - 0.5
         shares = decomposer.background_weights(axis)[:-1]
         return AxisView(axis, True, bins, borders, labels, missing, shares, borders, share)
-    whole = values is not None and _is_whole(values)
+    whole = values is not None and len(values) >= MANY_ROWS and _is_whole(values)
     edges, fine_edges = axis.edges, full.edges
     if whole:  # the same bins, if there are only integers
         edges, fine_edges = np.ceil(edges) - 0.5, np.ceil(fine_edges) - 0.5
@@ -194,10 +196,10 @@ def _is_whole(values: NDArray[np.float64]) -> bool:
 def _range(
     edges: NDArray[np.float64], values: NDArray[np.float64] | None, whole: bool
 ) -> tuple[float, float]:
-    """Range of a numeric axis: of the values, or else a little more than that of the edges."""
+    """Range of a numeric axis: of many values, or else a little more than that of the edges and few values."""
     finite = edges[np.isfinite(edges)]
-    if values is not None and np.isfinite(values).any():
-        values = values[np.isfinite(values)]
+    values = np.empty(0) if values is None else values[np.isfinite(values)]
+    if len(values) >= MANY_ROWS:
         low, high = float(values.min()) - 0.5 * whole, float(values.max()) + 0.5 * whole
         if low < high:
             return low, high
@@ -205,7 +207,8 @@ def _range(
         return -1.0, 1.0
     span = finite[-1] - finite[0]
     pad = max(float(np.median(np.diff(finite))), 0.02 * span) if span > 0 else max(abs(finite[0]) / 10, 1.0)
-    return float(finite[0] - pad), float(finite[-1] + pad)
+    reach = [finite[0] - pad, finite[-1] + pad, *values]
+    return float(min(reach)), float(max(reach))
 
 
 def _clip(edges: NDArray[np.float64], low: float, high: float) -> tuple[NDArray[np.int64], NDArray[Any]]:

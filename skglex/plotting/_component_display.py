@@ -88,7 +88,7 @@ class ComponentDisplay:
         class_ : object, default=None
             The class (or the position of the output), where the model has several.
         X : array-like or data frame of shape (n_samples, n_features), default=None
-            Rows that are drawn as points. They also set the range of the axes and name the levels of numeric
+            Rows that are drawn as points. 50 or more also set the range of the axes and name the levels of numeric
             features; where a numeric feature is all integers in X, a bin's borders are drawn half-way between them.
             None: from the first to the last threshold, levels named by their thresholds.
         subsample : int, default=200

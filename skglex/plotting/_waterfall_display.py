@@ -135,7 +135,8 @@ class WaterfallDisplay:
         for i, end in enumerate(ends):
             ax.plot([end, end], [i - 0.33, min(i + 1.33, n)], color="0.4", lw=0.8, zorder=1)
         ax.plot([self.intercept] * 2, [-1, 0.33], color="0.4", lw=0.8, zorder=1)
-        low, high = min(self.intercept, *ends, *begins), max(self.intercept, *ends, *begins)
+        reached = [self.intercept, *ends]
+        low, high = min(reached), max(reached)
         span = (high - low) or 1.0
         ax.set_xlim(low - 0.28 * span, high + 0.28 * span)
         for i, value in enumerate(self.values):
