@@ -1,0 +1,94 @@
+"""
+From SHAP values to components, for readers who know shap
+=========================================================
+
+A SHAP value is one number per row and feature. A component is a function one can look at. Here is how the second
+explains the first: the same model, the same numbers, taken apart one step further.
+"""
+
+# %%
+# A model with an interaction
+# ---------------------------
+# Two features, correlated, whose product matters. The function is x0 + x1 + 2 x0 x1; at x0 = 1 and x1 = -0.7 the two
+# parts that x0 has a share in cancel.
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xgboost
+from xgboost import XGBRegressor
+
+from skglex import GlexDecomposer
+from skglex.datasets import make_motivating
+from skglex.plotting import ComponentDisplay, ShapDisplay
+
+X, y = make_motivating(10_000, random_state=0)
+model = XGBRegressor(n_estimators=100, max_depth=4, learning_rate=0.1).fit(X, y)
+
+# %%
+# The SHAP values you know
+# ------------------------
+# With ``weighting="path_dependent"`` they are XGBoost's own ``pred_contribs``, what shap calls "tree_path_dependent".
+# The default, ``"empirical"``, averages over the rows given to ``fit``: shap's "interventional", with every row of the
+# background and not the first hundred.
+
+path_dependent = GlexDecomposer(model, weighting="path_dependent").fit(X)
+own = model.get_booster().predict(xgboost.DMatrix(X), pred_contribs=True)
+print(f"largest difference to pred_contribs: {np.abs(path_dependent.shap_values(X) - own[:, :-1]).max():.0e}")
+
+decomposer = GlexDecomposer(model).fit(X)
+shap_values = decomposer.shap_values(X)
+
+# %%
+# What they are made of
+# ---------------------
+# The components add up to the prediction, each a function of its own features alone. A SHAP value is the main effect
+# plus a half of every pair, a third of every interaction of three features, and so on.
+
+components = decomposer.transform(X)
+names = list(decomposer.get_feature_names_out())
+by_name = dict(zip(names, components.T))
+print("components:", ", ".join(names))
+print(
+    "SHAP value of x0 = m_x0 + m_x0:x1 / 2:",
+    np.allclose(shap_values[:, 0], by_name["x0"] + by_name["x0:x1"] / 2),
+)
+
+row = np.array([[1.0, -0.7]])
+print(f"at {row[0]}: SHAP value of x0 {decomposer.shap_values(row)[0, 0]:+.2f}, yet")
+for name in names:
+    print(f"  {name:6} {decomposer[name].evaluate(row)[0]:+.2f}")
+
+# %%
+# Why that matters
+# ----------------
+# In the first picture the SHAP values of x0 scatter around its main effect: the same x0 gets many values, since each
+# holds a half of the interaction with whatever x1 the row has. A value near zero may mean "does not matter", or two
+# effects that cancel, as above. The other panels show them apart.
+
+plt.rcParams.update({"font.size": 11})
+figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+inside = X[(np.abs(X) < 2).all(axis=1)]
+ShapDisplay.from_decomposer(decomposer, "x0", inside, colour_by="x1", ax=axes[0])
+ComponentDisplay.from_decomposer(decomposer, ["x1", ("x0", "x1")], X=inside, subsample=0, ax=axes[1:])
+picture = Path("from_shap.png").resolve()
+figure.savefig(picture, dpi=100)
+print(f"Picture: {picture}")
+
+# %%
+# From one tool to the other
+# --------------------------
+# ==================================================  ======================================================
+# shap, XGBoost                                       skglex
+# ==================================================  ======================================================
+# ``TreeExplainer(model)`` / ``pred_contribs``        ``GlexDecomposer(model, weighting="path_dependent")``
+# ``TreeExplainer(model, data)``, interventional      ``GlexDecomposer(model).fit(data)``
+# ``explainer.shap_values(X)``                        ``decomposer.shap_values(X)``
+# ``explainer.expected_value``                        ``decomposer.intercept_``
+# ``shap_interaction_values`` / ``pred_interactions`` ``decomposer.shap_interaction_values(X)``
+# ``shap.plots.beeswarm(explanation)``                the same, on ``skglex.export.to_shap(decomposer, X)``
+# ``shap.plots.scatter``                              ``ShapDisplay``, beside the main effect
+# mean absolute SHAP values                           ``decomposer.feature_importances_``
+# no counterpart                                      ``decomposer.transform(X)``, ``decomposer["x0", "x1"]``
+# ==================================================  ======================================================
