@@ -79,16 +79,16 @@ print(f"Picture: {picture}")
 # %%
 # From one tool to the other
 # --------------------------
-# ==================================================  ======================================================
-# shap, XGBoost                                       skglex
-# ==================================================  ======================================================
-# ``TreeExplainer(model)`` / ``pred_contribs``        ``GlexDecomposer(model, weighting="path_dependent")``
-# ``TreeExplainer(model, data)``, interventional      ``GlexDecomposer(model).fit(data)``
-# ``explainer.shap_values(X)``                        ``decomposer.shap_values(X)``
-# ``explainer.expected_value``                        ``decomposer.intercept_``
-# ``shap_interaction_values`` / ``pred_interactions`` ``decomposer.shap_interaction_values(X)``
-# ``shap.plots.beeswarm(explanation)``                the same, on ``skglex.export.to_shap(decomposer, X)``
-# ``shap.plots.scatter``                              ``ShapDisplay``, beside the main effect
-# mean absolute SHAP values                           ``decomposer.feature_importances_``
-# no counterpart                                      ``decomposer.transform(X)``, ``decomposer["x0", "x1"]``
-# ==================================================  ======================================================
+# ====================================================  ======================================================
+# shap, XGBoost                                         skglex
+# ====================================================  ======================================================
+# ``TreeExplainer(model)`` / ``pred_contribs``          ``GlexDecomposer(model, weighting="path_dependent")``
+# ``TreeExplainer(model, data)``, interventional        ``GlexDecomposer(model).fit(data)``
+# ``explainer.shap_values(X)``                          ``decomposer.shap_values(X)``
+# ``explainer.expected_value``                          ``decomposer.intercept_``
+# ``shap_interaction_values`` / ``pred_interactions``   ``decomposer.shap_interaction_values(X)``
+# ``shap.plots.beeswarm(explanation)``                  the same, on ``skglex.export.to_shap(decomposer, X)``
+# ``shap.plots.scatter``                                ``ShapDisplay``, beside the main effect
+# mean absolute SHAP values                             ``decomposer.feature_importances_``
+# no counterpart                                        ``decomposer.transform(X)``, ``decomposer["x0", "x1"]``
+# ====================================================  ======================================================
