@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._planted_forest import RandomPlantedForestClassifier, RandomPlantedForestRegressor
 from skglex._planted_leaves import PlantedLeaves
 from skglex.ensemble._grid import Grid
 from skglex.ensemble._leaves import LeafEnsemble, collect_conditions
 from skglex.ensemble.readers._base import InputSpec, ReadModel
 
 
-def read(model: RandomPlantedForestRegressor | RandomPlantedForestClassifier) -> ReadModel:
+def read(model: Any) -> ReadModel:
     """Read a fitted forest; a family takes the place of a tree."""
     check_is_fitted(model)
     categories = {j: np.asarray(names) for j, names in model.categories_.items()}
     names = getattr(model, "feature_names_in_", None)
-    is_classifier = isinstance(model, RandomPlantedForestClassifier)
+    classifies = is_classifier(model)
     return ReadModel(
         ensemble=_to_ensemble(model.leaves_, {j: len(c) for j, c in categories.items()}),
         input=InputSpec(
@@ -31,13 +31,13 @@ def read(model: RandomPlantedForestRegressor | RandomPlantedForestClassifier) ->
             unknown_is_missing=True,
         ),
         margin=model._margin,
-        output=partial(_probabilities, model) if is_classifier else model.predict,
-        link=model._link if is_classifier else "identity",
-        classes=model.classes_ if is_classifier else None,
+        output=partial(_probabilities, model) if classifies else model.predict,
+        link=model._link if classifies else "identity",
+        classes=model.classes_ if classifies else None,
     )
 
 
-def _probabilities(model: RandomPlantedForestClassifier, X: Any) -> NDArray[np.float64]:
+def _probabilities(model: Any, X: Any) -> NDArray[np.float64]:
     probabilities = model.predict_proba(X)
     return probabilities[:, 1] if len(model.classes_) == 2 else probabilities
 
