@@ -52,11 +52,11 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
     >>> from skglex.inspection import interaction_strength
     >>> from xgboost import XGBRegressor
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
-    >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, X[:, 0] + 2 * X[:, 0] * X[:, 1])
+    >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, 2 * X[:, 0] * (1 + X[:, 1]))
     >>> interaction_strength(GlexDecomposer(model).fit(X)).round(1)
        order  n_components  share   r2
-    0      1             3    0.4  0.5
-    1      2             3    0.6  1.0
+    0      1             3    0.7  0.7
+    1      2             3    0.3  1.0
     """
     bins, weight = weighted_bins(decomposer, X, sample_weight)
     decomposer._require_components()
@@ -126,10 +126,10 @@ def truncated_margin(
     >>> from skglex.inspection import truncated_margin
     >>> from xgboost import XGBRegressor
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
-    >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, X[:, 0] + 2 * X[:, 0] * X[:, 1])
+    >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, 2 * X[:, 0] * (1 + X[:, 1]))
     >>> margin, r2 = truncated_margin(GlexDecomposer(model).fit(X), X, order=1, return_r2=True)
     >>> margin.shape, round(r2, 1)
-    ((500,), 0.5)
+    ((500,), 0.7)
     """
     check_decomposer(decomposer)
     if not isinstance(order, Integral) or order < 0:
