@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import randint, uniform
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import mean_squared_error
-from sklearn.model_selection import RandomizedSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, train_test_split
 
 from skglex import GlexDecomposer, RandomPlantedForestRegressor
 
@@ -40,8 +40,15 @@ print(f"gradient boosting: {mean_squared_error(y_test, boosting.predict(X_test))
 # %%
 # Tuning
 # ------
-# The forests are ordinary estimators, so scikit-learn's searches tune them. These four parameters matter
-# most.
+# The forests are ordinary estimators, so scikit-learn's searches tune them: ``GridSearchCV`` over a few values of
+# the two that matter first, or ``RandomizedSearchCV`` over all four that matter.
+grid_search = GridSearchCV(
+    RandomPlantedForestRegressor(n_estimators=20, random_state=0),
+    {"max_interaction": [1, 2, 3], "n_splits": [30, 100]},
+    cv=3,
+    scoring="neg_mean_squared_error",
+).fit(X_train, y_train)
+print("grid:", grid_search.best_params_)
 search = RandomizedSearchCV(
     RandomPlantedForestRegressor(n_estimators=30, random_state=0),
     {
@@ -55,13 +62,13 @@ search = RandomizedSearchCV(
     scoring="neg_mean_squared_error",
     random_state=0,
 ).fit(X_train, y_train)
-print(search.best_params_)
+print("random:", search.best_params_)
 print(f"test error: {mean_squared_error(y_test, search.predict(X_test)):.2f}")
 
 # %%
 # Components
 # ----------
-# The training rows are the background over which the components average to zero.
+# The training rows are the background that the other features are averaged over.
 forest = RandomPlantedForestRegressor(max_interaction=2, random_state=0).fit(X_train, y_train)
 decomposer = GlexDecomposer(forest).fit(X_train)
 for component in decomposer.strongest_components(4):
