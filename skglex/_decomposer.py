@@ -14,7 +14,7 @@ from sklearn.base import TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._features import column_names, group_features, output_names, resolve_features
+from skglex._features import column_names, group_features, list_features, output_names, resolve_features
 from skglex._html import ComponentsHTMLMixin
 from skglex._input import bin_chunks, bin_rows
 from skglex._wrapping import TreeModelWrapper
@@ -535,17 +535,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         groups = self._groups
         if not groups.grouped:
             return resolve_features(features, groups.names, X=Xt, parameter=parameter)
-        if isinstance(features, (str, int, np.integer)):
-            features = [features]
-        if callable(features):
-            features = features(Xt)
-        if isinstance(features, slice):
-            features = range(*features.indices(len(self._model_names)))
-        features = list(features)
-        if features and all(isinstance(item, (bool, np.bool_)) for item in features):
-            features = resolve_features(features, self._model_names, parameter=parameter)
         out = []
-        for item in features:
+        for item in list_features(features, self._model_names, X=Xt, parameter=parameter):
             if isinstance(item, str) and item in groups.names:
                 out.append(groups.names.index(item))
                 continue

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from skglex._input import is_frame
 
 
-def resolve_features(
+def list_features(
     features: Any, names: list[str], *, X: Any = None, parameter: str = "features"
-) -> list[int]:
-    """Positions of the features that a user named.
+) -> list[Any]:
+    """The names and positions in what a user passed; a mask or a slice becomes the positions it stands for.
 
     Parameters
     ----------
@@ -44,6 +44,14 @@ def resolve_features(
                 f"{parameter} is a mask of length {len(items)}, but there are {len(names)} features"
             )
         items = np.flatnonzero(items).tolist()
+    return items
+
+
+def resolve_features(
+    features: Any, names: list[str], *, X: Any = None, parameter: str = "features"
+) -> list[int]:
+    """Positions of the features that a user named; parameters as in `list_features`."""
+    items = list_features(features, names, X=X, parameter=parameter)
     return [_position(item, names, parameter) for item in items]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._features import resolve_features
+from skglex._features import list_features, resolve_features
 from skglex._input import bin_chunks, bin_rows, fill_columns, is_frame, take_rows, with_column_of
 from skglex._links import inverse_link
 from skglex._wrapping import TreeModelWrapper
@@ -417,20 +416,14 @@ class FeatureRemover(TreeModelWrapper):
 
     def _resolve_removed(self, X: Any, Xt: Any) -> set[int]:
         """Positions of the removed features among the model's; notes the raw columns that go entirely."""
-        features = self.features
-        if callable(features):
-            if not is_frame(X):
-                raise ValueError(f"features is a callable, which needs a data frame; got {type(X).__name__}")
-            features = features(X)
+        raw_names = self._raw_names(X)
         groups = self.feature_groups or {}
         items: list[Any] = []
-        for item in _as_items(features, self._raw_names(X)):
-            items += (
-                _as_items(groups[item], self._raw_names(X)) if _is_name(item) and item in groups else [item]
-            )
+        for item in list_features(self.features, raw_names, X=X):
+            grouped = isinstance(item, str) and item in groups
+            items += list_features(groups[item], raw_names) if grouped else [item]
         if not items:
             raise ValueError(f"features is empty: name at least one feature to remove; got {self.features!r}")
-        raw_names = self._raw_names(X)
         removed: set[int] = set()
         raw: list[int] = []
         encoded = False
@@ -438,7 +431,7 @@ class FeatureRemover(TreeModelWrapper):
             if self._preprocess is None:
                 raw += resolve_features(item, self._model_names)
                 removed.update(raw)
-            elif _is_name(item) and item not in raw_names:
+            elif isinstance(item, str) and item not in raw_names:
                 if item not in self._model_names:
                     raise ValueError(
                         f"features names the unknown feature {item!r}; known are the raw columns {raw_names[:20]} and, "
@@ -506,24 +499,6 @@ class FeatureRemover(TreeModelWrapper):
                     f"{absent}, needed with strength={self.strength}. With strength=1 removed columns may be absent"
                 )
         return super()._check_X(X)
-
-
-def _is_name(item: Any) -> bool:
-    return isinstance(item, str)
-
-
-def _as_items(features: Any, names: list[str]) -> list[Any]:
-    """The entries of a list, or the positions that a mask or a slice stands for."""
-    if isinstance(features, slice):
-        return list(range(*features.indices(len(names))))
-    if isinstance(features, (str, int, np.integer)):
-        return [features]
-    if not isinstance(features, Iterable):
-        raise ValueError(f"features must be names, positions, a mask or a callable; got {features!r}")
-    items = list(features)
-    if items and all(isinstance(item, (bool, np.bool_)) for item in items):
-        return list(resolve_features(items, names))
-    return items
 
 
 def _columns(X: Any) -> list[NDArray[Any]]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch, check_random_state, column_or_1d, get_tags
@@ -30,11 +31,6 @@ from skglex._input import bin_chunks, bin_rows, check_rows, is_frame, take_rows
 from skglex.ensemble._patterns import sum_leaves
 from skglex.ensemble._weights import Background, Empirical, PathDependent, Weighting
 from skglex.ensemble.readers import ReadModel, find_reader
-
-try:
-    from sklearn.frozen import FrozenEstimator
-except ImportError:  # pragma: no cover
-    FrozenEstimator = ()
 
 # Background rows on which the leaves must reproduce the model's own margin.
 _PROOF_ROWS = 1000
@@ -153,7 +149,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                     "pass a scikit-learn estimator"
                 )
             return True
-        if FrozenEstimator and isinstance(estimator, FrozenEstimator):
+        if isinstance(estimator, FrozenEstimator):
             return True
         if self.prefit is True:
             check_is_fitted(estimator)
@@ -373,7 +369,7 @@ def _weight_params(estimator: Any, weight: NDArray[np.float64]) -> dict[str, Any
 
 
 def _thaw(estimator: Any) -> Any:
-    while FrozenEstimator and isinstance(estimator, FrozenEstimator):
+    while isinstance(estimator, FrozenEstimator):
         estimator = estimator.estimator
     return estimator
 

@@ -35,6 +35,7 @@ def add_streamed(
     dense = np.ones(len(index.pset_players), dtype=bool)
     dense[index.pset_of_leaf[players.wide]] = False
     needed = np.diff(item_ptr)[index.pset_of_leaf] > 0
+    ranks = weights.ranks
     for leaves, start, fixed in weights.chunks(n_jobs=n_jobs, verbose=verbose):
         run(
             stream_components,
@@ -42,7 +43,7 @@ def add_streamed(
                 (bins, ensemble.conditions, leaves[needed[leaves]], ensemble.leaf_ptr)
                 + (ensemble.leaf_condition, players.entry_player, players.n_players)
                 + (index.pset_of_leaf, dense, ensemble.value, ensemble.output)
-                + (start, fixed, *weights.ranks, *items, ensemble.n_outputs, r0, r1, out)
+                + (start, fixed, *ranks, *items, ensemble.n_outputs, r0, r1, out)
                 for r0, r1 in row_chunks(bins.shape[1])
             ],
             n_jobs=n_jobs,

@@ -154,6 +154,7 @@ def build_tables(
     values = np.zeros(int((n_cells * ensemble.n_outputs).sum()))
     dense = np.ones(len(index.pset_players), dtype=bool)
     dense[index.pset_of_leaf[players.wide]] = False
+    ranks = weights.ranks
     for leaves, fixed_start, fixed in weights.chunks(n_jobs=n_jobs, verbose=verbose):
         order, pset_ptr = _leaves_by_pset(index, leaves)
         run(
@@ -162,7 +163,7 @@ def build_tables(
                 (axis_ptr, axis_slot, index.source_ptr, index.source_pset, index.source_mask)
                 + (pset_ptr, order, dense, ensemble.leaf_ptr, ensemble.leaf_condition)
                 + (players.entry_player, players.n_players, ensemble.conditions.feature)
-                + (ensemble.value, ensemble.output, fixed_start, fixed, *weights.ranks, *events)
+                + (ensemble.value, ensemble.output, fixed_start, fixed, *ranks, *events)
                 + (map_ptr, maps, stride, table_ptr, n_cells, chosen[a:b], values)
                 for a, b in weight_chunks(np.ones(len(chosen)), 32)
             ],
