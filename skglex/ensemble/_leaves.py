@@ -26,6 +26,24 @@ class Conditions(NamedTuple):
     masks: NDArray[np.uint8]
 
 
+class Trees(NamedTuple):
+    """The trees that leaves come from, their splits said in bins.
+
+    A node sends the bins ``b <= cut`` left, and missing where ``missing_left``; where ``mask`` >= 0, the bins
+    ``b`` with ``masks[mask + b] != 0``.
+    """
+
+    roots: NDArray[np.int64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    slot: NDArray[np.int32]
+    cut: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    mask: NDArray[np.int64]
+    masks: NDArray[np.uint8]
+    leaf: NDArray[np.int32]
+
+
 @dataclass(frozen=True)
 class LeafEnsemble:
     """A tree ensemble as flat arrays; never changed after it is made.
@@ -52,6 +70,8 @@ class LeafEnsemble:
         Leaves of tree ``t``: ``tree_ptr[t]`` up to ``tree_ptr[t + 1]``.
     base : ndarray of shape (n_outputs,), float64
         Base score on the margin scale.
+    trees : Trees, or None
+        The trees that the leaves come from, where there are such.
     """
 
     grid: Grid
@@ -64,6 +84,7 @@ class LeafEnsemble:
     output: NDArray[np.int32]
     tree_ptr: NDArray[np.int64]
     base: NDArray[np.float64]
+    trees: Trees | None = None
 
     @property
     def n_leaves(self) -> int:
@@ -116,6 +137,7 @@ class LeafEnsemble:
             value=merged,
             output=self.output[first],
             tree_ptr=tree_ptr,
+            trees=None,
         )
 
 
