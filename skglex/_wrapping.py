@@ -28,7 +28,7 @@ from sklearn.utils.validation import (
 )
 
 from skglex._input import bin_chunks, bin_rows, check_rows, is_frame, take_rows
-from skglex.ensemble._patterns import sum_leaves
+from skglex.ensemble._sums import LeafSum
 from skglex.ensemble._weights import Background, Empirical, PathDependent, Weighting
 from skglex.ensemble.readers import ReadModel, find_reader
 
@@ -293,7 +293,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         given = self.background_.rows[positions]
         read = self._model
         own = np.asarray(read.margin(take_rows(Xt, given)), dtype=np.float64).reshape(len(given), -1)
-        ours = sum_leaves(read.ensemble, np.ascontiguousarray(self._background.bins[:, positions])).T
+        ours = LeafSum(read.ensemble)(np.ascontiguousarray(self._background.bins[:, positions])).T
         if own.shape != ours.shape:
             raise RuntimeError(_misread(f"{ours.shape[1]} outputs were read, its margin has {own.shape[1]}"))
         with np.errstate(invalid="ignore"):  # a target of one class gives infinite margins

@@ -152,8 +152,6 @@ def build_tables(
             stride[a] = stride[a + 1] * axis_size[a + 1]
     table_ptr = np.concatenate([[0], np.cumsum(n_cells * ensemble.n_outputs)])[:-1].astype(np.int64)
     values = np.zeros(int((n_cells * ensemble.n_outputs).sum()))
-    dense = np.ones(len(index.pset_players), dtype=bool)
-    dense[index.pset_of_leaf[players.wide]] = False
     ranks = weights.ranks
     for leaves, fixed_start, fixed in weights.chunks(n_jobs=n_jobs, verbose=verbose):
         order, pset_ptr = _leaves_by_pset(index, leaves)
@@ -161,7 +159,7 @@ def build_tables(
             add_corners,
             [
                 (axis_ptr, axis_slot, index.source_ptr, index.source_pset, index.source_mask)
-                + (pset_ptr, order, dense, ensemble.leaf_ptr, ensemble.leaf_condition)
+                + (pset_ptr, order, weights.ranked, ensemble.leaf_ptr, ensemble.leaf_condition)
                 + (players.entry_player, players.n_players, ensemble.conditions.feature)
                 + (ensemble.value, ensemble.output, fixed_start, fixed, *ranks, *events)
                 + (map_ptr, maps, stride, table_ptr, n_cells, chosen[a:b], values)

@@ -118,7 +118,7 @@ def add_corners(
     source_mask,
     pset_ptr,
     pset_leaf,
-    pset_dense,
+    ranked,
     leaf_ptr,
     leaf_condition,
     player,
@@ -154,14 +154,15 @@ def add_corners(
         for k in range(source_ptr[c], source_ptr[c + 1]):
             mask = source_mask[k]
             pset = source_pset[k]
-            dense = pset_dense[pset]
             for q in range(pset_ptr[pset], pset_ptr[pset + 1]):
                 leaf = pset_leaf[q]
                 start = fixed_start[leaf]
                 v = mask
                 while True:
                     # corners of the box of V, axis by axis
-                    index = np.int64(v) if dense else subset_rank(v, choose, offset[n_players[leaf]])
+                    index = np.int64(v)
+                    if ranked[leaf]:
+                        index = subset_rank(v, choose, offset[n_players[leaf]])
                     coefficient = fixed[start + index]
                     rest = mask ^ v
                     while rest:
@@ -283,7 +284,7 @@ def stream_components(
     player,
     n_players,
     leaf_pset,
-    pset_dense,
+    ranked,
     value,
     output,
     fixed_start,
@@ -329,7 +330,6 @@ def stream_components(
             )
             n_found = distinct_patterns(pattern, n, table, slot, found)
             f = fixed[fixed_start[leaf] :]
-            dense = pset_dense[pset]
             for item in range(item_ptr[pset], item_ptr[pset + 1]):
                 mask = item_mask[item]
                 for d in range(n_found):
@@ -337,9 +337,10 @@ def stream_components(
                     total = 0.0
                     v = met
                     while True:
-                        weight = (
-                            f[np.int64(v)] if dense else f[subset_rank(v, choose, offset[n_players[leaf]])]
-                        )
+                        index = np.int64(v)
+                        if ranked[leaf]:
+                            index = subset_rank(v, choose, offset[n_players[leaf]])
+                        weight = f[index]
                         rest = mask ^ v
                         while rest:
                             weight = -weight

@@ -133,22 +133,3 @@ def accumulate(
                 target = out[column[column_ptr[g] + k], start:stop]
                 for r in range(n):
                     target[r] += table[pattern[r]]
-
-
-@njit(cache=True, nogil=True)
-def joint_weight(bins, weight, conditions, ids, leaf_ptr, first, last, out):
-    """Weight of the background rows that meet all conditions of each leaf ``first <= l < last``."""
-    n = bins.shape[1]
-    pattern = np.empty(BLOCK, np.uint16)
-    bits = np.zeros(leaf_ptr[last] if last > first else 0, np.uint8)
-    for leaf in range(first, last):
-        out[leaf] = 0.0
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        for leaf in range(first, last):
-            violations(bins, start, stop, conditions, ids, bits, leaf_ptr[leaf], leaf_ptr[leaf + 1], pattern)
-            total = 0.0
-            for r in range(stop - start):
-                if pattern[r] == 0:
-                    total += weight[start + r]
-            out[leaf] += total

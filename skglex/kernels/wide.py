@@ -30,87 +30,66 @@ def _next_subset(v):
 
 
 @njit(cache=True, nogil=True)
-def ranked_from_ratios(ratio, max_order, out):
-    """out[rank of V] = product of the ratios of the players outside V, for every |V| <= max_order."""
-    k = ratio.shape[0]
-    rank = 0
-    for n in range(min(max_order, k) + 1):
-        if k == 64 and n == 64:
-            out[rank] = 1.0
-            return
-        v = (np.uint64(1) << np.uint64(n)) - np.uint64(1)
-        while rank < out.shape[0] and (k == 64 or v < (np.uint64(1) << np.uint64(k))):
-            product = 1.0
-            for i in range(k):
-                if not (v >> np.uint64(i)) & np.uint64(1):
-                    product *= ratio[i]
-            out[rank] = product
-            rank += 1
-            if n == 0 or n == k:
-                break
-            following = _next_subset(v)
-            if following < v:
-                break
-            v = following
+def ranked_from_ratios(leaf_ptr, ratio, player, n_players, leaves, start, max_order, out):
+    """The products of the ratios of the players outside V, for every |V| <= max_order, by rank.
+
+    Leaf l's begin at ``out[start[l]]``.
+    """
+    own = np.empty(64)
+    for i in range(leaves.shape[0]):
+        leaf = leaves[i]
+        k = n_players[leaf]
+        own[:k] = 1.0
+        for e in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
+            own[player[e]] *= ratio[e]
+        at = start[leaf]
+        for n in range(min(max_order, k) + 1):
+            v = _first_subset(n)
+            while True:
+                product = 1.0
+                for p in range(k):
+                    if not (v >> np.uint64(p)) & np.uint64(1):
+                        product *= own[p]
+                out[at] = product
+                at += 1
+                if v == _last_subset(n, k):
+                    break
+                v = _next_subset(v)
 
 
 @njit(cache=True, nogil=True)
-def ranked_from_background(
-    bins, weight, total, conditions, leaf_condition, player, first, last, k, max_order, out
-):
-    """out[rank of V] = share of the background whose violated players all lie in V, |V| <= max_order."""
-    choose, offset = binomials(k)
-    pattern = np.empty(BLOCK, np.uint64)
-    n_rows = bins.shape[1]
-    exact = np.zeros(out.shape[0])
-    masks = np.zeros(out.shape[0], np.uint64)
-    for start in range(0, n_rows, BLOCK):
-        stop = min(start + BLOCK, n_rows)
-        violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
-        for r in range(stop - start):
-            n, rest = 0, pattern[r]
-            while rest and n <= max_order:
-                rest &= rest - np.uint64(1)
-                n += 1
-            if n <= max_order:
-                rank = subset_rank(pattern[r], choose, offset)
-                exact[rank] += weight[start + r]
-                masks[rank] = pattern[r]
-    # every V gets the rows whose violated players lie in it: add each pattern to all its supersets
-    for rank in range(out.shape[0]):
-        if exact[rank] != 0.0:
-            _add_to_supersets(masks[rank], exact[rank] / total, k, max_order, choose, offset, out)
+def _first_subset(n):
+    return ~np.uint64(0) if n == 64 else (np.uint64(1) << np.uint64(n)) - np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
-def _add_to_supersets(mask, amount, k, max_order, choose, offset, out):
-    members = np.empty(k, np.int64)
-    n_free, n_own = 0, 0
-    for i in range(k):
-        if (mask >> np.uint64(i)) & np.uint64(1):
-            n_own += 1
-        else:
-            members[n_free] = i
-            n_free += 1
-    # combinations of up to max_order - n_own of the free players, by an index stack
-    stack = np.empty(max_order + 1, np.int64)
-    union = np.empty(max_order + 2, np.uint64)
-    union[0] = mask
-    out[subset_rank(mask, choose, offset)] += amount
-    depth = 0
-    following = 0
-    while True:
-        if depth < max_order - n_own and following < n_free:
-            stack[depth] = following
-            union[depth + 1] = union[depth] | (np.uint64(1) << np.uint64(members[following]))
-            depth += 1
-            out[subset_rank(union[depth], choose, offset)] += amount
-            following += 1
-        elif depth > 0:
-            depth -= 1
-            following = stack[depth] + 1
-        else:
-            return
+def _last_subset(n, k):
+    return np.uint64(0) if n == 0 else _first_subset(n) << np.uint64(k - n)
+
+
+@njit(cache=True, nogil=True)
+def sum_ranked_subsets(n_players, leaves, start, max_order, choose, offset, total, out):
+    """From the weight of the rows that violate exactly B to the share of those that violate no player outside V.
+
+    The sum over all B in V, one player after the other.
+    """
+    for i in range(leaves.shape[0]):
+        k = n_players[leaves[i]]
+        own = out[start[leaves[i]] :]
+        for p in range(k):
+            bit = np.uint64(1) << np.uint64(p)
+            rank = 0
+            for n in range(min(max_order, k) + 1):
+                v = _first_subset(n)
+                while True:
+                    if v & bit:
+                        own[rank] += own[subset_rank(v ^ bit, choose, offset[k])]
+                    rank += 1
+                    if v == _last_subset(n, k):
+                        break
+                    v = _next_subset(v)
+        for rank in range(offset[k, min(max_order, k) + 1]):
+            own[rank] /= total
 
 
 @njit(cache=True, nogil=True)
