@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex.components._index import ComponentIndex
-from skglex.components._shapley import add_shapley
+from skglex.components._shapley import ShapleySums
 from skglex.components._streaming import add_streamed
 from skglex.components._tables import LARGEST_TABLE, MAX_CELLS, ComponentTables, build_tables
 from skglex.ensemble._fixed import FixedWeights
@@ -48,6 +47,9 @@ class Decomposition:
         self.max_order = min(max_order, int(players.n_players.max(initial=0)))
         groups = group_patterns(ensemble, GROUP_BITS)
         self.weights = FixedWeights(ensemble, players, groups, weighting, self.max_order)
+        self._shapley_values = ShapleySums(self.weights, n_players, pairs=False)
+        self._shapley_pairs = ShapleySums(self.weights, n_players, pairs=True)
+        self.margins = LeafSum(ensemble)
 
     def intercept(self, n_jobs: int | None = None) -> NDArray[np.float64]:
         """m of the empty set, one per output."""
@@ -114,26 +116,18 @@ class Decomposition:
                 index, self.weights, bins, chosen[~by_table], streamed, out, n_jobs=n_jobs, verbose=verbose
             )
 
-    @cached_property
-    def margins(self) -> LeafSum:
-        """The model's margin as a function of binned rows."""
-        return LeafSum(self.ensemble)
-
     def shapley(
         self, bins: NDArray[np.unsignedinteger], *, n_jobs: int | None = None, verbose: int = 0
     ) -> NDArray[np.float64]:
         """Shapley values: shape (n_outputs, n_players, n_samples)."""
-        out = np.zeros((self.ensemble.n_outputs, self.n_players, bins.shape[1]))
-        add_shapley(self.weights, bins, out, pairs=False, n_jobs=n_jobs, verbose=verbose)
-        return out
+        return self._shapley_values(bins, n_jobs=n_jobs, verbose=verbose)
 
     def shapley_interactions(
         self, bins: NDArray[np.unsignedinteger], *, n_jobs: int | None = None, verbose: int = 0
     ) -> NDArray[np.float64]:
         """Shapley interaction values: shape (n_outputs, n_players, n_players, n_samples)."""
         n = self.n_players
-        out = np.zeros((self.ensemble.n_outputs, n, n, bins.shape[1]))
-        add_shapley(self.weights, bins, out, pairs=True, n_jobs=n_jobs, verbose=verbose)
+        out = self._shapley_pairs(bins, n_jobs=n_jobs, verbose=verbose)
         for i in range(n):
             for j in range(i):
                 out[:, i, j] = out[:, j, i]

@@ -93,16 +93,14 @@ def sum_ranked_subsets(n_players, leaves, start, max_order, choose, offset, tota
 
 
 @njit(cache=True, nogil=True)
-def _product_shapley(ratio, violated, nodes, node_weights, pairs, columns):
+def _product_shapley(ratio, k, violated, nodes, node_weights, n_nodes, pairs, factor, after, columns):
     """Shapley values (or half the interaction indices) of the game prod a_j over T, prod w_j outside.
 
     With a_j = 1 where j's condition holds, they are integrals over t of the product over the other players
     of t a_j + (1 - t) w_j, polynomials that Gauss-Legendre nodes integrate exactly.
     """
-    k = ratio.shape[0]
-    columns[:] = 0.0
-    factor, after = np.empty(k), np.empty(k + 1)
-    for q in range(nodes.shape[0]):
+    columns[: k * (k - 1) // 2 if pairs else k] = 0.0
+    for q in range(n_nodes):
         t = nodes[q]
         after[k] = 1.0
         for j in range(k):
@@ -132,6 +130,76 @@ def _product_shapley(ratio, violated, nodes, node_weights, pairs, columns):
             dj = (0.0 if (violated >> np.uint64(j)) & np.uint64(1) else 1.0) - ratio[j]
             columns[c] *= 0.5 * di * dj
             c += 1
+
+
+@njit(cache=True, nogil=True)
+def stream_product_shapley(
+    bins,
+    conditions,
+    leaf_condition,
+    leaf_ptr,
+    player,
+    entry_id,
+    n_players,
+    ratio,
+    nodes,
+    node_weights,
+    value,
+    output,
+    n_ids,
+    pairs,
+    leaves,
+    r0,
+    r1,
+    out,
+):
+    """Add leaves' Shapley values or interactions with path-dependent weights, solved for the patterns of a block.
+
+    Player i of output o goes to row ``o * n_ids + i`` of ``out``, a pair to ``(o * n_ids + i) * n_ids + j``.
+    Quadratures of n nodes are in row n of ``nodes``.
+    """
+    pattern = np.empty(BLOCK, np.uint64)
+    slot = np.empty(BLOCK, np.int64)
+    found = np.empty(BLOCK, np.uint64)
+    table = np.full(4 * BLOCK, -1, np.int64)
+    most = 0
+    for i in range(leaves.shape[0]):
+        most = max(most, n_players[leaves[i]])
+    terms = np.empty((min(BLOCK, r1 - r0), most * (most - 1) // 2 if pairs else most))
+    own, factor, after = np.empty(most), np.empty(most), np.empty(most + 1)
+    ids = np.empty(most, np.int64)
+    for start in range(r0, r1, BLOCK):
+        stop = min(start + BLOCK, r1)
+        n = stop - start
+        for i in range(leaves.shape[0]):
+            leaf = leaves[i]
+            k = n_players[leaf]
+            first, last = leaf_ptr[leaf], leaf_ptr[leaf + 1]
+            own[:k] = 1.0
+            for e in range(first, last):
+                own[player[e]] *= ratio[e]
+                ids[player[e]] = entry_id[e]
+            violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
+            n_found = distinct_patterns(pattern, n, table, slot, found)
+            half = (k + 1) // 2
+            for d in range(n_found):
+                _product_shapley(
+                    own, k, found[d], nodes[half], node_weights[half], half, pairs, factor, after, terms[d]
+                )
+            for o in range(value.shape[1]):
+                base = (output[leaf] + o) * n_ids
+                v = value[leaf, o]
+                c = 0
+                for p in range(k):
+                    if not pairs:
+                        for r in range(n):
+                            out[base + ids[p], start + r] += v * terms[slot[r], p]
+                        continue
+                    for q in range(p + 1, k):
+                        row = (base + ids[p]) * n_ids + ids[q]
+                        for r in range(n):
+                            out[row, start + r] += v * terms[slot[r], c]
+                        c += 1
 
 
 @njit(cache=True, nogil=True)
@@ -182,7 +250,7 @@ def _background_shapley(shares, patterns, violated, k, inverse, pairs, columns):
 
 
 @njit(cache=True, nogil=True)
-def stream_shapley(
+def stream_background_shapley(
     bins,
     conditions,
     leaf_condition,
@@ -190,9 +258,6 @@ def stream_shapley(
     first,
     last,
     k,
-    ratio,
-    nodes,
-    node_weights,
     shares,
     patterns,
     inverse,
@@ -203,10 +268,9 @@ def stream_shapley(
     r1,
     out,
 ):
-    """Add one wide leaf's Shapley values or interactions, solved once per distinct pattern of a block.
+    """Add one leaf's Shapley values or interactions with empirical weights, solved for the patterns of a block.
 
-    With ``patterns`` empty the weights are path-dependent (``ratio``), else empirical (``shares``). The
-    leaf's column c of output v goes to row ``column[v, c]`` of ``out``.
+    The leaf's column c of output v goes to row ``column[v, c]`` of ``out``.
     """
     pattern = np.empty(BLOCK, np.uint64)
     slot = np.empty(BLOCK, np.int64)
@@ -219,10 +283,7 @@ def stream_shapley(
         violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
         n_found = distinct_patterns(pattern, n, table, slot, found)
         for d in range(n_found):
-            if patterns.shape[0]:
-                _background_shapley(shares, patterns, found[d], k, inverse, pairs, terms[d])
-            else:
-                _product_shapley(ratio, found[d], nodes, node_weights, pairs, terms[d])
+            _background_shapley(shares, patterns, found[d], k, inverse, pairs, terms[d])
         for v in range(column.shape[0]):
             for c in range(column.shape[1]):
                 target = out[column[v, c], start:stop]
