@@ -12,7 +12,8 @@ def pack_trees(trees, free, leaf_value, nodes, root, value, visits):
     """Write the trees node by node, depth first, a left child right after its parent.
 
     A node is (slot, cut + missing_left, right child, 2 * (1 + start of its mask) + missing_left), a leaf (-1, row of
-    ``value``), a node that splits on a slot marked in ``free`` (-2, 0, right child, 0): both its children count. Where these are leaves, one leaf stands for all. Returns the numbers of nodes and leaves; ``visits`` takes the
+    ``value``), a node that splits on a slot marked in ``free`` (-2, 0, right child, 0): both its children count.
+    Where these are leaves, one leaf stands for all. Returns the numbers of nodes and leaves; ``visits`` takes the
     nodes that a row is expected to visit, if it goes either way as often as there are leaves.
     """
     n_all = trees.left.shape[0]
