@@ -367,6 +367,8 @@ class FeatureRemover(TreeModelWrapper):
             link=self._model.link,
             classes=self.classes_ if is_classifier(self) else None,
             missing=spec.missing,
+            missing_zeros=spec.missing_zeros,
+            truncates_codes=spec.truncates_codes,
             input_dtype=input_dtype,
         )
 
