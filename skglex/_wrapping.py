@@ -183,7 +183,9 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         fit_params: dict[str, Any],
     ) -> Any:
         estimator = clone(self.estimator)
-        y = self._check_target(X, y, is_classifier(estimator), encode=not takes_any_labels(_steps(estimator)[-1]))
+        y = self._check_target(
+            X, y, is_classifier(estimator), encode=not takes_any_labels(_steps(estimator)[-1])
+        )
         if self.classes_ is not None:
             fit_params = {
                 key: _encode_eval_set(value, self.classes_) if key.endswith("eval_set") else value

@@ -135,13 +135,13 @@ def _numbers(trees: list[dict[str, str]], name: str, expected: int) -> NDArray[n
     text = " ".join(tree.get(name, "") for tree in trees)
     values = np.array(text.split(), dtype=np.float64)
     if len(values) != expected:
-        raise ValueError(f"cannot read the LightGBM model: {expected} values of {name} expected, {len(values)} found")
+        raise ValueError(
+            f"cannot read the LightGBM model: {expected} values of {name} expected, {len(values)} found"
+        )
     return values
 
 
-def _to_nodes(
-    trees: list[dict[str, str]], n_outputs: int, n_averaged: int
-) -> tuple[Nodes, frozenset[int]]:
+def _to_nodes(trees: list[dict[str, str]], n_outputs: int, n_averaged: int) -> tuple[Nodes, frozenset[int]]:
     """Nodes of all trees, each tree's splits before its leaves; and the features whose zeros are missing."""
     n_leaves = np.array([int(tree["num_leaves"]) for tree in trees], dtype=np.int64)
     roots = np.concatenate([[0], np.cumsum(2 * n_leaves - 1)]).astype(np.int64)
@@ -218,11 +218,10 @@ def _category_lists(
         bounds = [int(bound) for bound in trees[t]["cat_boundaries"].split()]
         words = np.array(trees[t]["cat_threshold"].split(), dtype="<u4").view(np.uint8)
         sets[int(t)] = [
-            np.flatnonzero(np.unpackbits(words[4 * a : 4 * b], bitorder="little")) for a, b in pairwise(bounds)
+            np.flatnonzero(np.unpackbits(words[4 * a : 4 * b], bitorder="little"))
+            for a, b in pairwise(bounds)
         ]
-    return {
-        int(node): sets[int(t)][int(n)] for node, t, n in zip(nodes, tree_of[nodes], number, strict=True)
-    }
+    return {int(node): sets[int(t)][int(n)] for node, t, n in zip(nodes, tree_of[nodes], number, strict=True)}
 
 
 # -- the link -------------------------------------------------------------------------------------
