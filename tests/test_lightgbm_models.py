@@ -24,6 +24,8 @@ from skglex.ensemble.readers import find_reader
 from skglex.plotting import ComponentDisplay
 
 lgb = pytest.importorskip("lightgbm")
+# LightGBM < 4.7 says so of models trained on arrays, too
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names, but LGBM:UserWarning")
 
 WEIGHTINGS = ["empirical", "path_dependent"]
 N, D = 400, 5
