@@ -80,7 +80,8 @@ def categories_of(X: Any, spec: InputSpec) -> Mapping[int, NDArray[Any]]:
     """Category values by code of the columns of a data frame, as far as the model keeps them."""
     if spec.frame_categories is None:
         return spec.categories
-    found = [i for i, dtype in enumerate(X.dtypes) if str(dtype).lower().startswith(("category", "categorical", "enum"))]
+    kinds = [str(dtype).lower() for dtype in X.dtypes]
+    found = [i for i, kind in enumerate(kinds) if kind.startswith(("category", "categorical", "enum"))]
     if len(found) != len(spec.frame_categories) or (spec.categories and found != sorted(spec.categories)):
         known = [X.columns[i] for i in sorted(spec.categories)] or len(spec.frame_categories)
         raise ValueError(
