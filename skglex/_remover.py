@@ -59,8 +59,8 @@ class FeatureRemover(TreeModelWrapper):
     Parameters
     ----------
     estimator : estimator or booster
-        A regressor, classifier or ranker, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster``
-        (a regressor then, whose prediction is the booster's own output) or a ``FrozenEstimator``.
+        A regressor, classifier or ranker, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster`` or
+        ``lightgbm.Booster`` (a regressor then, whose prediction is the booster's own output) or a ``FrozenEstimator``.
     features : str, int, list of these, mask or callable
         The features to remove: names, positions, a boolean mask, names of ``feature_groups``, or a callable that
         gets the data frame (as ``sklearn.compose.make_column_selector``). Around a pipeline, names of raw columns
@@ -367,6 +367,8 @@ class FeatureRemover(TreeModelWrapper):
             link=self._model.link,
             classes=self.classes_ if is_classifier(self) else None,
             missing=spec.missing,
+            missing_zeros=spec.missing_zeros,
+            truncates_codes=spec.truncates_codes,
             input_dtype=input_dtype,
         )
 
