@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from skglex._links import split_link
 from skglex.ensemble._grid import Grid
 from skglex.ensemble._leaves import LeafEnsemble
 from skglex.export._forest import Forest, without_gaps
@@ -277,18 +278,37 @@ def _test(number: int, splits: Splits, column: dict[int, int], grid: Grid) -> tu
 
 
 def _inverse_link(graph: _Graph, link: str, margin: str) -> str:
+    name, factor = split_link(link)
     links: dict[str, Callable[[], str]] = {
         "identity": lambda: margin,
         "identity_multiclass": lambda: margin,
         "sigmoid": lambda: graph.add("Sigmoid", margin),
         "exponential": lambda: graph.add("Exp", margin),
+        "signed_square": lambda: graph.add("Mul", margin, graph.add("Abs", margin)),
+        "logarithm_one_plus_exp": lambda: _softplus(graph, margin),
+        "multiclass_ova": lambda: graph.add("Sigmoid", margin),
         "softmax": lambda: graph.add("Softmax", margin, axis=1),
         "hinge": lambda: graph.cast(graph.add("Greater", margin, graph.constant(np.float64(0))), np.float64),
+        "mean_variance": lambda: _mean_variance(graph, margin),
         "max_index": lambda: graph.cast(graph.add("ArgMax", margin, axis=1, keepdims=1), np.float64),
     }
-    if link not in links:
+    if name not in links:
         raise ValueError(f"the inverse link {link!r} cannot be exported to ONNX; known are {sorted(links)}")
-    return links[link]()
+    if factor != 1:
+        margin = graph.add("Mul", margin, graph.constant(np.float64(factor)))
+    return links[name]()
+
+
+def _softplus(graph: _Graph, margin: str) -> str:
+    """log(1 + exp(margin)), which onnxruntime lacks in float64: max(margin, 0) + log(1 + exp(-|margin|))."""
+    zero, one = (graph.constant(np.float64(number)) for number in (0, 1))
+    small = graph.add("Exp", graph.add("Neg", graph.add("Abs", margin)))
+    return graph.add("Add", graph.add("Max", margin, zero), graph.add("Log", graph.add("Add", one, small)))
+
+
+def _mean_variance(graph: _Graph, margin: str) -> str:
+    variance = graph.add("Exp", graph.add("Add", margin, margin))
+    return graph.add("Where", graph.constant(np.array([[True, False]])), margin, variance)
 
 
 def _check_classes(classes: NDArray[Any], n_outputs: int, link: str) -> NDArray[Any]:

@@ -15,6 +15,8 @@ from skglex.ensemble._leaves import LeafEnsemble
 # By the top-level module of a model's class (or of one it derives from): nothing is imported before it is needed.
 _READERS = {
     "xgboost": "skglex.ensemble.readers._xgboost",
+    "catboost": "skglex.ensemble.readers._catboost",
+    "treelite": "skglex.ensemble.readers._treelite_model",
     "skglex": "skglex.ensemble.readers._planted_forest",
 }
 
@@ -32,6 +34,9 @@ class InputSpec:
         Category values by code, for the features whose data-frame categories the model maps to codes itself.
     unknown_is_missing : bool
         Whether a category that is not among ``categories`` counts as missing (else it is refused).
+    encoders : mapping of int to callable
+        From a column of raw categories (of an array or of a data frame) to codes, -1 for a category that is in no
+        split, for the features whose categories the model encodes itself without keeping them.
     missing : float
         The value that counts as missing, besides NaN.
     sparse_is_missing : bool
@@ -42,6 +47,7 @@ class InputSpec:
     feature_names: list[str] | None = None
     categories: Mapping[int, NDArray[Any]] = field(default_factory=dict)
     unknown_is_missing: bool = False
+    encoders: Mapping[int, Callable[[Any], NDArray[np.float64]]] = field(default_factory=dict)
     missing: float = np.nan
     sparse_is_missing: bool = False
 
