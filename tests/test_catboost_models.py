@@ -104,7 +104,13 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module", params=[(kind, policy) for kind in KINDS for policy in POLICIES], ids=str)
+# How trees grow does not depend on the loss but for the number of outputs.
+TRAINED = [(kind, "SymmetricTree") for kind in KINDS] + [
+    (kind, policy) for kind in ("RMSE", "MultiRMSE", "Logloss", "MultiClass") for policy in POLICIES[1:]
+]
+
+
+@pytest.fixture(scope="module", params=TRAINED, ids=str)
 def trained(request):
     kind, policy = request.param
     train, link = KINDS[kind]
@@ -652,6 +658,19 @@ def test_removal(trained):
     assert_array_equal(without.margin(X), without.margin(changed))
     game = brute_force_game(lambda Z: own_margin(model, Z), X[:5], X)
     assert_allclose(without.margin(X[:5]).reshape(5, -1), game[(1, 2, 3)], **FLOAT64)
+
+
+def test_removed_categories_may_be_absent_or_anything():
+    remover = FeatureRemover(one_hot(), ["town"]).fit(FRAME)
+    expected = remover.predict(FRAME)
+    assert_array_equal(remover.predict(FRAME.drop(columns="town")), expected)
+    assert_array_equal(remover.predict(FRAME.assign(town=np.nan)), expected)
+    array = FRAME.to_numpy(dtype=object)
+    remover = FeatureRemover(one_hot(rows=array, features=[1, 2]), [1]).fit(array)
+    changed = array.copy()
+    changed[:, 1] = np.nan
+    assert_array_equal(remover.predict(changed), remover.predict(array))
+    assert_allclose(remover.predict(array), expected, **FLOAT64)
 
 
 def run_onnx(model, rows):
