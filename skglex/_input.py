@@ -53,7 +53,7 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
             # by position: names may occur twice where a model is trained on an array
             column = rows.iloc[:, feature] if hasattr(rows, "iloc") else rows[names[feature]]
             known = spec.categories.get(int(feature))
-            out[:] = frame_column(column, names[feature], known, spec.unknown_is_missing)
+            out[:] = frame_column(column, names[feature], known, spec.unknown_is_missing, spec.by_value)
     elif sp.issparse(X):
         part = (
             X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
@@ -66,7 +66,32 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
         kind = np.float32 if grid.as_float32 else np.float64
         with np.errstate(over="ignore"):
             columns[columns.astype(kind, copy=False) == kind(spec.missing)] = np.nan
+    if spec.finite:
+        _check_finite(columns, spec, grid)
     return grid.bin(columns)
+
+
+def _check_finite(columns: NDArray[np.float64], spec: InputSpec, grid: Grid) -> None:
+    """Refuse the values that the model refuses, in the columns that it looks at."""
+    with np.errstate(over="ignore"):
+        values = columns.astype(np.float32) if grid.as_float32 else columns
+    bad = ~np.isfinite(values)
+    if spec.finite == "allow-nan":
+        bad &= ~np.isnan(values)
+    if not bad.any():
+        return
+    slot, row = np.argwhere(bad)[0]
+    feature = int(grid.features[slot])
+    name = spec.feature_names[feature] if spec.feature_names else feature
+    if np.isnan(columns[slot, row]):
+        raise ValueError(
+            f"Input X contains NaN in column {name!r}: this model takes no missing values. Impute them, in a "
+            "pipeline that ends in the model, say"
+        )
+    raise ValueError(
+        f"Input X contains infinity or a value too large for {values.dtype} in column {name!r}: got "
+        f"{columns[slot, row]!r}, and this model takes finite values only"
+    )
 
 
 def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
@@ -77,12 +102,16 @@ def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
 
 
 def frame_column(
-    column: Any, name: Any, categories: NDArray[Any] | None = None, unknown_is_missing: bool = False
+    column: Any,
+    name: Any,
+    categories: NDArray[Any] | None = None,
+    unknown_is_missing: bool = False,
+    by_value: bool = False,
 ) -> NDArray[np.float64]:
     """One data-frame column as numbers; missing is NaN.
 
     A categorical column becomes the model's codes: by value where the model keeps the ``categories`` it was
-    trained on, else the column's own codes.
+    trained on, else the column's own codes or, ``by_value``, the numbers that its categories are.
     """
     values, codes = _categorical(column)
     if codes is None:
@@ -93,7 +122,11 @@ def frame_column(
             )
         return _numeric(column, name)
     if categories is None:
-        return np.where(codes < 0, np.nan, codes)
+        return (
+            np.append(_as_numbers(values, name), np.nan)[codes]
+            if by_value
+            else np.where(codes < 0, np.nan, codes)
+        )
     position = {value: code for code, value in enumerate(categories.tolist())}
     new = np.array([position.get(value, -1) for value in values], dtype=np.float64)
     out = np.full(len(codes), np.nan)
@@ -138,6 +171,16 @@ def _numeric(column: Any, name: Any) -> NDArray[np.float64]:
         raise ValueError(
             f"could not convert column {name!r} of dtype {column.dtype} to float: convert strings to numbers or "
             "to a categorical column (pandas 'category'), as the model was trained"
+        ) from error
+
+
+def _as_numbers(values: list[Any], name: Any) -> NDArray[np.float64]:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"column {name!r} has the categories {values[:5]}, but the model takes numbers: encode them, in a "
+            "pipeline that ends in the model, say"
         ) from error
 
 

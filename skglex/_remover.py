@@ -490,7 +490,8 @@ class FeatureRemover(TreeModelWrapper):
         self._validate_params()  # strength may be set after fit
         names = getattr(self, "feature_names_in_", None)
         if self.strength == 1:
-            numbers = self._preprocess is not None  # which may refuse some of them
+            # the preprocessing or the model may refuse some of them
+            numbers = self._preprocess is not None or bool(self._model.input.finite)
             X = fill_columns(X, self._raw_removed, self._fill, names, numbers=numbers)
         elif is_frame(X) and names is not None:
             given = {str(name) for name in X.columns}

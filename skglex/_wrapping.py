@@ -106,7 +106,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         if reader is None:
             raise TypeError(
                 f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost model or "
-                "booster, or a random planted forest"
+                "booster, a scikit-learn tree or forest, or a random planted forest"
             )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skglex.ensemble._leaves import LeafEnsemble
 
-# By the top-level module of a model's class (or of one it derives from): nothing is imported before it is needed.
+# By the module of a model's class (or of one it derives from), or by a package that it is in: nothing is imported
+# before it is needed.
 _READERS = {
     "xgboost": "skglex.ensemble.readers._xgboost",
     "skglex": "skglex.ensemble.readers._planted_forest",
+    "sklearn.tree": "skglex.ensemble.readers._sklearn",
+    "sklearn.ensemble._forest": "skglex.ensemble.readers._sklearn",
 }
 
 
@@ -36,6 +39,11 @@ class InputSpec:
         The value that counts as missing, besides NaN.
     sparse_is_missing : bool
         Whether entries that a sparse matrix does not store are missing (else 0).
+    by_value : bool
+        Whether categorical columns of a data frame whose categories the model does not keep are numbers, which
+        count by their value (else by their code).
+    finite : {False, "allow-nan", True}
+        Whether the model refuses infinite values (``"allow-nan"``), or missing ones too (True).
     """
 
     n_features: int
@@ -44,6 +52,8 @@ class InputSpec:
     unknown_is_missing: bool = False
     missing: float = np.nan
     sparse_is_missing: bool = False
+    by_value: bool = False
+    finite: bool | Literal["allow-nan"] = False
 
 
 @dataclass(frozen=True)
@@ -75,8 +85,10 @@ class ReadModel:
 def find_reader(model: Any) -> Callable[[Any], ReadModel] | None:
     """The reader for a model, found by the module path of its class; None if there is none."""
     for klass in type(model).__mro__:
-        module = _READERS.get(klass.__module__.partition(".")[0])
-        if module is not None:
-            read: Callable[[Any], ReadModel] = import_module(module).read
-            return read
+        path = klass.__module__.split(".")
+        for depth in range(len(path), 0, -1):
+            module = _READERS.get(".".join(path[:depth]))
+            if module is not None:
+                read: Callable[[Any], ReadModel] = import_module(module).read
+                return read
     return None
