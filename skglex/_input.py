@@ -61,6 +61,9 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
         columns[:] = _dense(part.tocsc(), np.nan if spec.sparse_is_missing else 0.0)
     else:
         columns[:] = X[start:stop].T[grid.features]
+        for out, feature in zip(columns, grid.features):
+            if spec.by_value and int(feature) in spec.categories:
+                out[:] = _codes(out.tolist(), spec.categories[int(feature)])
     if not np.isnan(spec.missing):
         # compared as the model compares; what is too large for float32 becomes infinite
         kind = np.float32 if grid.as_float32 else np.float64
@@ -111,10 +114,13 @@ def frame_column(
     """One data-frame column as numbers; missing is NaN.
 
     A categorical column becomes the model's codes: by value where the model keeps the ``categories`` it was
-    trained on, else the column's own codes or, ``by_value``, the numbers that its categories are.
+    trained on, else the column's own codes or, ``by_value``, the numbers that its categories are. ``by_value``,
+    a column that is not categorical is looked up among the ``categories``, too.
     """
     values, codes = _categorical(column)
     if codes is None:
+        if categories is not None and by_value:
+            return _codes(column.to_list(), categories)
         if categories is not None:
             raise ValueError(
                 f"column {name!r} is not categorical, but the model was trained on it as a categorical column "
@@ -172,6 +178,12 @@ def _numeric(column: Any, name: Any) -> NDArray[np.float64]:
             f"could not convert column {name!r} of dtype {column.dtype} to float: convert strings to numbers or "
             "to a categorical column (pandas 'category'), as the model was trained"
         ) from error
+
+
+def _codes(values: list[Any], categories: NDArray[Any]) -> NDArray[np.float64]:
+    """Positions among the categories; NaN for what is none of them."""
+    position = {value: float(code) for code, value in enumerate(categories.tolist())}
+    return np.array([position.get(value, np.nan) for value in values])
 
 
 def _as_numbers(values: list[Any], name: Any) -> NDArray[np.float64]:

@@ -16,6 +16,11 @@ def _softmax(margin: Margin) -> Margin:
     return probabilities
 
 
+def _expit_of_twice(margin: Margin) -> Margin:
+    probabilities: Margin = expit(2 * margin)
+    return probabilities
+
+
 def _hinge(margin: Margin) -> Margin:
     return (margin > 0).astype(np.float64)
 
@@ -37,12 +42,13 @@ def _identity(margin: Margin) -> Margin:
     return margin
 
 
-# treelite's names, plus "max_index" for models that return the winning class itself, and "probability" for
-# those whose margin is a probability that may leave [0, 1]
+# treelite's names, plus "max_index" for models that return the winning class itself, "probability" for those whose
+# margin is a probability (which may leave [0, 1] here) and "sigmoid of twice" for AdaBoost's exponential loss
 _INVERSE: dict[str, Callable[[Margin], Margin]] = {
     "identity": _identity,
     "identity_multiclass": _identity,
     "sigmoid": expit,
+    "sigmoid of twice": _expit_of_twice,
     "exponential": np.exp,
     "softmax": _softmax,
     "hinge": _hinge,

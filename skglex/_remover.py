@@ -40,6 +40,13 @@ def _has_decision(remover: FeatureRemover) -> bool:
     return linked or get_tags(remover).estimator_type != "regressor"
 
 
+def _scores_samples(remover: FeatureRemover) -> bool:
+    model = getattr(remover, "_model", None)
+    if model is None:
+        return hasattr(remover.estimator, "score_samples")
+    return model.isolation is not None
+
+
 def _has_score(remover: FeatureRemover) -> bool:
     return get_tags(remover).estimator_type in ("classifier", "regressor")
 
@@ -208,6 +215,8 @@ class FeatureRemover(TreeModelWrapper):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The debiased margin, as `margin`; a regressor has it where its margin is not its prediction.
 
+        Of an isolation forest: `score_samples` minus the model's offset, negative for outliers.
+
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
@@ -216,7 +225,24 @@ class FeatureRemover(TreeModelWrapper):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return self.margin(X)
+        if self._model.isolation is None:
+            return self.margin(X)
+        return self.score_samples(X) - self._model.isolation.offset
+
+    @available_if(_scores_samples)
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """The scores of an isolation forest from the debiased mean path length; the lower, the more abnormal.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        score: NDArray[np.float64] = self._model.isolation.score(self.margin(X))
+        return score
 
     def margin(self, X: Any) -> NDArray[np.float64]:
         """The debiased margin (raw score).
@@ -229,13 +255,15 @@ class FeatureRemover(TreeModelWrapper):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the margin scale (log-odds, one score per class, ...).
+            On the margin scale (log-odds, one score per class, mean path length, ...).
         """
         margin = self._margin(self._check_X(X))
         return margin[:, 0] if margin.shape[1] == 1 else margin
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The debiased prediction: labels of a classifier, else what the model itself would return.
+
+        Of an isolation forest: 1, or -1 for outliers.
 
         Parameters
         ----------
@@ -246,6 +274,8 @@ class FeatureRemover(TreeModelWrapper):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
+        if self._model.isolation is not None:
+            return np.where(self.decision_function(X) < 0, -1, 1)
         output = self._output(X)
         if not is_classifier(self):
             return output[:, 0] if output.shape[1] == 1 else output
@@ -347,7 +377,8 @@ class FeatureRemover(TreeModelWrapper):
         Returns
         -------
         onnx.ModelProto
-            With the outputs ``margin`` and, of a classifier, ``label`` and ``probabilities``, else ``variable``.
+            With the outputs ``margin`` and, of a classifier, ``label`` and ``probabilities``, of an isolation forest
+            ``label`` and ``scores``, else ``variable``.
 
         Raises
         ------
@@ -366,6 +397,7 @@ class FeatureRemover(TreeModelWrapper):
             strength=self.strength,
             link=self._model.link,
             classes=self.classes_ if is_classifier(self) else None,
+            isolation=self._model.isolation,
             missing=spec.missing,
             input_dtype=input_dtype,
         )

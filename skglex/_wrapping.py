@@ -58,7 +58,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             inner = get_tags(self.estimator)
             tags.input_tags.sparse = inner.input_tags.sparse
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
-            tags.target_tags.required = not _is_fitted(self.estimator)
+            tags.target_tags.required = inner.target_tags.required and not _is_fitted(self.estimator)
             tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
 
@@ -155,7 +155,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             check_is_fitted(estimator)
             return True
         fitted = self.prefit == "auto" and _is_fitted(estimator)
-        if y is None and not fitted:
+        if y is None and not fitted and get_tags(estimator).target_tags.required:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: the estimator is not "
                 "fitted (clones never are). Pass y, or keep a fitted model as it is with "
@@ -179,7 +179,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         fit_params: dict[str, Any],
     ) -> Any:
         estimator = clone(self.estimator)
-        y = self._check_target(X, y, is_classifier(estimator))
+        if y is not None:  # an outlier detector needs none
+            y = self._check_target(X, y, is_classifier(estimator))
         if self.classes_ is not None:
             fit_params = {
                 key: _encode_eval_set(value, self.classes_) if key.endswith("eval_set") else value

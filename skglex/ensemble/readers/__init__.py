@@ -1,5 +1,5 @@
 """Readers: one library's model format each, into `skglex.ensemble._leaves.LeafEnsemble`."""
 
-from skglex.ensemble.readers._base import InputSpec, ReadModel, find_reader
+from skglex.ensemble.readers._base import InputSpec, Isolation, ReadModel, find_reader
 
-__all__ = ["InputSpec", "ReadModel", "find_reader"]
+__all__ = ["InputSpec", "Isolation", "ReadModel", "find_reader"]

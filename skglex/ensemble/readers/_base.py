@@ -19,6 +19,9 @@ _READERS = {
     "skglex": "skglex.ensemble.readers._planted_forest",
     "sklearn.tree": "skglex.ensemble.readers._sklearn",
     "sklearn.ensemble._forest": "skglex.ensemble.readers._sklearn",
+    "sklearn.ensemble._gb": "skglex.ensemble.readers._sklearn",
+    "sklearn.ensemble._iforest": "skglex.ensemble.readers._sklearn",
+    "sklearn.ensemble._hist_gradient_boosting": "skglex.ensemble.readers._hist_boosting",
 }
 
 
@@ -40,8 +43,8 @@ class InputSpec:
     sparse_is_missing : bool
         Whether entries that a sparse matrix does not store are missing (else 0).
     by_value : bool
-        Whether categorical columns of a data frame whose categories the model does not keep are numbers, which
-        count by their value (else by their code).
+        Whether categories count by their value in every container: a data frame's that the model does not keep
+        are numbers then (else codes), and arrays hold values of those that it keeps (else their codes).
     finite : {False, "allow-nan", True}
         Whether the model refuses infinite values (``"allow-nan"``), or missing ones too (True).
     """
@@ -54,6 +57,26 @@ class InputSpec:
     sparse_is_missing: bool = False
     by_value: bool = False
     finite: bool | Literal["allow-nan"] = False
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """How an isolation forest scores a mean path length m: ``-2 ** (-m / path_length)``.
+
+    Attributes
+    ----------
+    path_length : float
+        Expected path length; 0 where every row scores -1.
+    offset : float
+        Rows that score less are outliers.
+    """
+
+    path_length: float
+    offset: float
+
+    def score(self, margin: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The opposite of the anomaly score: the lower, the more abnormal."""
+        return -np.exp2(-margin / self.path_length) if self.path_length else -np.ones_like(margin)
 
 
 @dataclass(frozen=True)
@@ -72,6 +95,8 @@ class ReadModel:
         Name of the inverse link from margin to output, a key of `skglex._links.inverse_link`.
     classes : ndarray, or None
         Labels, where the model is a classifier that has them.
+    isolation : Isolation, or None
+        Of an isolation forest, whose margin is the mean path length: how it scores that.
     """
 
     ensemble: LeafEnsemble
@@ -80,6 +105,7 @@ class ReadModel:
     output: Callable[[Any], NDArray[Any]]
     link: str = "identity"
     classes: NDArray[Any] | None = None
+    isolation: Isolation | None = None
 
 
 def find_reader(model: Any) -> Callable[[Any], ReadModel] | None:
