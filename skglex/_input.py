@@ -55,6 +55,11 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
             known = spec.categories.get(int(feature))
             out[:] = frame_column(column, names[feature], known, spec.unknown_is_missing, spec.by_value)
     elif sp.issparse(X):
+        if spec.sparse_is_missing is None:
+            raise ValueError(
+                "X is sparse, and the model's members disagree on what a sparse matrix does not store: missing or 0. "
+                "Pass a dense X"
+            )
         part = (
             X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
         )

@@ -241,8 +241,9 @@ class FeatureRemover(TreeModelWrapper):
         -------
         ndarray of shape (n_samples,)
         """
-        score: NDArray[np.float64] = self._model.isolation.score(self.margin(X))
-        return score
+        isolation = self._model.isolation
+        assert isolation is not None  # else there is no such method
+        return isolation.score(self.margin(X))
 
     def margin(self, X: Any) -> NDArray[np.float64]:
         """The debiased margin (raw score).

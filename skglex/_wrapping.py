@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -84,6 +85,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             X = np.asarray(X)
         X = validate_data(self, X, skip_check_array=True)
         weight = None if sample_weight is None else self._check_weight(sample_weight, X)
+        reader = _reader_of(_steps(self.estimator)[-1])
         self.classes_: Any = None
         if self._takes_as_is(y):
             self.estimator_ = self.estimator
@@ -102,12 +104,6 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         before = _steps(self.estimator_)[:-1]
         self._preprocess: Any = make_pipeline(*before) if before else None
         model = self._final_model()
-        reader = find_reader(model)
-        if reader is None:
-            raise TypeError(
-                f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost model or "
-                "booster, a scikit-learn tree or forest, or a random planted forest"
-            )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self._model = reader(model)
@@ -308,6 +304,17 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                     f"{ours[row, output]!r}, off by {error[row, output]:.3g} (rounding: {rounding[output]:.1g})"
                 )
             )
+
+
+def _reader_of(model: Any) -> Callable[[Any], ReadModel]:
+    reader = find_reader(model)
+    if reader is None:
+        raise TypeError(
+            f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost model or booster, a "
+            "tree, forest or boosting model of scikit-learn (or a voting or bagging ensemble of these), or a random "
+            "planted forest"
+        )
+    return reader
 
 
 def _rounding(read: ReadModel) -> NDArray[np.float64]:

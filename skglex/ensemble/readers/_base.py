@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex.ensemble._leaves import LeafEnsemble
+from skglex.ensemble.readers._refused import WAYS_OUT
 
 # By the module of a model's class (or of one it derives from), or by a package that it is in: nothing is imported
 # before it is needed.
@@ -22,6 +23,8 @@ _READERS = {
     "sklearn.ensemble._gb": "skglex.ensemble.readers._sklearn",
     "sklearn.ensemble._iforest": "skglex.ensemble.readers._sklearn",
     "sklearn.ensemble._hist_gradient_boosting": "skglex.ensemble.readers._hist_boosting",
+    "sklearn.ensemble._bagging": "skglex.ensemble.readers._sklearn_sums",
+    "sklearn.ensemble._voting": "skglex.ensemble.readers._sklearn_sums",
 }
 
 
@@ -40,8 +43,8 @@ class InputSpec:
         Whether a category that is not among ``categories`` counts as missing (else it is refused).
     missing : float
         The value that counts as missing, besides NaN.
-    sparse_is_missing : bool
-        Whether entries that a sparse matrix does not store are missing (else 0).
+    sparse_is_missing : bool, or None
+        Whether entries that a sparse matrix does not store are missing (else 0); None: sparse matrices are refused.
     by_value : bool
         Whether categories count by their value in every container: a data frame's that the model does not keep
         are numbers then (else codes), and arrays hold values of those that it keeps (else their codes).
@@ -54,7 +57,7 @@ class InputSpec:
     categories: Mapping[int, NDArray[Any]] = field(default_factory=dict)
     unknown_is_missing: bool = False
     missing: float = np.nan
-    sparse_is_missing: bool = False
+    sparse_is_missing: bool | None = False
     by_value: bool = False
     finite: bool | Literal["allow-nan"] = False
 
@@ -109,12 +112,17 @@ class ReadModel:
 
 
 def find_reader(model: Any) -> Callable[[Any], ReadModel] | None:
-    """The reader for a model, found by the module path of its class; None if there is none."""
+    """The reader for a model, found by the module path of its class; None if there is none.
+
+    A model that is known to be no sum of trees raises a TypeError that says what to pass instead.
+    """
     for klass in type(model).__mro__:
         path = klass.__module__.split(".")
         for depth in range(len(path), 0, -1):
-            module = _READERS.get(".".join(path[:depth]))
-            if module is not None:
-                read: Callable[[Any], ReadModel] = import_module(module).read
+            prefix = ".".join(path[:depth])
+            if prefix in WAYS_OUT:
+                raise TypeError(f"cannot decompose a {type(model).__name__}: {WAYS_OUT[prefix]}")
+            if prefix in _READERS:
+                read: Callable[[Any], ReadModel] = import_module(_READERS[prefix]).read
                 return read
     return None
