@@ -98,7 +98,7 @@ def _check_finite(columns: NDArray[np.float64], spec: InputSpec, grid: Grid) -> 
         )
     raise ValueError(
         f"Input X contains infinity or a value too large for {values.dtype} in column {name!r}: got "
-        f"{columns[slot, row]!r}, and this model takes finite values only"
+        f"{float(columns[slot, row])!r}, and this model takes finite values only"
     )
 
 

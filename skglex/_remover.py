@@ -34,10 +34,12 @@ def _classifies(remover: FeatureRemover) -> bool:
 
 
 def _has_decision(remover: FeatureRemover) -> bool:
-    # scikit-learn allows none to regressors; where there is no link, predict is the margin anyhow
-    model = getattr(remover, "_model", None)
-    linked = model is not None and model.link != "identity"
-    return linked or get_tags(remover).estimator_type != "regressor"
+    # scikit-learn allows none to regressors; where there is no link, predict is the margin anyhow. A classifier's
+    # says the class by its sign, which a probability does not
+    if get_tags(remover).estimator_type == "regressor":
+        model = getattr(remover, "_model", None)
+        return model is not None and model.link != "identity"
+    return not (is_classifier(remover) and remover._averages_probabilities())
 
 
 def _scores_samples(remover: FeatureRemover) -> bool:
@@ -100,6 +102,8 @@ class FeatureRemover(TreeModelWrapper):
         The fitted model.
     classes_ : ndarray of shape (n_classes,)
         Labels, of a classifier.
+    offset_ : float
+        Of an isolation forest: rows that score less are outliers.
     background_ : Bunch
         ``rows`` (positions in the X given to `fit`) and ``weights``.
     n_features_in_ : int
@@ -167,6 +171,8 @@ class FeatureRemover(TreeModelWrapper):
             tags.estimator_type = inner.estimator_type
             tags.classifier_tags = inner.classifier_tags
             tags.regressor_tags = inner.regressor_tags
+            if tags.classifier_tags is not None:
+                tags.classifier_tags.multi_label &= tags.target_tags.multi_output
         else:
             tags.estimator_type = "regressor"
         # what the removed features told about the target is lost on purpose
@@ -207,6 +213,8 @@ class FeatureRemover(TreeModelWrapper):
                 UserWarning,
                 stacklevel=3,
             )
+        if self._model.isolation is not None:
+            self.offset_ = self._model.isolation.offset
         self._debiased = average_out(ensemble, self._make_weighting(), keep, self.n_jobs)
         self._full = LeafSum(ensemble)
         return self
@@ -215,6 +223,7 @@ class FeatureRemover(TreeModelWrapper):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The debiased margin, as `margin`; a regressor has it where its margin is not its prediction.
 
+        Not of a classifier whose margin is a probability (scikit-learn's trees and forests).
         Of an isolation forest: `score_samples` minus the model's offset, negative for outliers.
 
         Parameters
@@ -225,9 +234,10 @@ class FeatureRemover(TreeModelWrapper):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
+        check_is_fitted(self)
         if self._model.isolation is None:
             return self.margin(X)
-        return self.score_samples(X) - self._model.isolation.offset
+        return self.score_samples(X) - self.offset_
 
     @available_if(_scores_samples)
     def score_samples(self, X: Any) -> NDArray[np.float64]:
@@ -241,6 +251,7 @@ class FeatureRemover(TreeModelWrapper):
         -------
         ndarray of shape (n_samples,)
         """
+        check_is_fitted(self)
         isolation = self._model.isolation
         assert isolation is not None  # else there is no such method
         return isolation.score(self.margin(X))
@@ -275,6 +286,7 @@ class FeatureRemover(TreeModelWrapper):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
+        check_is_fitted(self)
         if self._model.isolation is not None:
             return np.where(self.decision_function(X) < 0, -1, 1)
         output = self._output(X)

@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.ensemble._forest import ForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import LabelEncoder
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch, check_random_state, column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -60,7 +63,10 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             tags.input_tags.sparse = inner.input_tags.sparse
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
             tags.target_tags.required = inner.target_tags.required and not _is_fitted(self.estimator)
-            tags.target_tags.multi_output = inner.target_tags.multi_output
+            # scikit-learn's trees and forests keep the classes of several targets apart, which is refused
+            tags.target_tags.multi_output = (
+                inner.target_tags.multi_output and not self._averages_probabilities()
+            )
         return tags
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -128,6 +134,11 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
     def _final_model(self) -> Any:
         """The tree model itself: the estimator, or the last step of a pipeline."""
         return _steps(self.estimator_)[-1]
+
+    def _averages_probabilities(self) -> bool:
+        """Whether the estimator is a classifier of scikit-learn's whose margin is a probability."""
+        kinds = DecisionTreeClassifier | ForestClassifier | VotingClassifier | BaggingClassifier
+        return isinstance(_steps(self.estimator)[-1], kinds)
 
     def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

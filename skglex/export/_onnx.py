@@ -318,9 +318,10 @@ def _probability(graph: _Graph, margin: str, n_outputs: int) -> str:
 def _score(graph: _Graph, margin: str, isolation: Isolation) -> None:
     """The decision function of an isolation forest, and 1 or, below 0, -1."""
     zero, one, two = (graph.constant(np.float64(value)) for value in (0, 1, 2))
-    # where a single training row leaves nothing to scale by, every row scores -1 and every margin is 0
-    scale = graph.constant(np.float64(-1 / (isolation.path_length or 1.0)))
-    power = graph.add("Pow", two, graph.add("Mul", margin, scale))
+    length = isolation.path_length
+    # without a length to scale by all margins are 0, and rows score -1/2
+    factor, shift = (graph.constant(np.float64(v)) for v in ((-1 / length, 0) if length else (0, -1)))
+    power = graph.add("Pow", two, graph.add("Add", graph.add("Mul", margin, factor), shift))
     offset = graph.constant(np.float64(-isolation.offset))
     scores = graph.add("Sub", offset, power, name="scores")
     outlier = graph.cast(graph.add("Less", scores, zero), np.float64)

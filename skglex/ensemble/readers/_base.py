@@ -69,7 +69,7 @@ class Isolation:
     Attributes
     ----------
     path_length : float
-        Expected path length; 0 where every row scores -1.
+        Expected path length; 0 where every row scores -1/2 (trees of a single training row).
     offset : float
         Rows that score less are outliers.
     """
@@ -79,7 +79,7 @@ class Isolation:
 
     def score(self, margin: NDArray[np.float64]) -> NDArray[np.float64]:
         """The opposite of the anomaly score: the lower, the more abnormal."""
-        return -np.exp2(-margin / self.path_length) if self.path_length else -np.ones_like(margin)
+        return -np.exp2(-margin / self.path_length) if self.path_length else np.full_like(margin, -0.5)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,8 @@ def _read_isolation_forest(model: Any) -> ReadModel:
     ]
     nodes = _join_trees(trees, [length[:, None] / len(trees) for length in lengths], base=np.zeros(1))
     columns = np.concatenate(
-        [features[tree.feature] for tree, features in zip(trees, model.estimators_features_)]
+        # leaves have no feature: any will do
+        [own[np.maximum(tree.feature, 0)] for tree, own in zip(trees, model.estimators_features_)]
     )
     scale = Isolation(
         path_length=float(_average_path_length([model.max_samples_])[0]), offset=float(model.offset_)
