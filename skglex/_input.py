@@ -46,14 +46,10 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
     """Bins of the rows ``start <= r < stop`` of X, of shape (n_slots, n_rows)."""
     stop = X.shape[0] if stop is None else stop
     columns = np.empty((len(grid.features), stop - start))
-    if is_frame(X):
-        names = list(X.columns)
+    if is_frame(X) or (spec.by_value and spec.categories):
         rows = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
         for out, feature in zip(columns, grid.features):
-            # by position: names may occur twice where a model is trained on an array
-            column = rows.iloc[:, feature] if hasattr(rows, "iloc") else rows[names[feature]]
-            known = spec.categories.get(int(feature))
-            out[:] = frame_column(column, names[feature], known, spec.unknown_is_missing, spec.by_value)
+            out[:] = column_values(rows, int(feature), spec)
     elif sp.issparse(X):
         if spec.sparse_is_missing is None:
             raise ValueError(
@@ -66,9 +62,6 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
         columns[:] = _dense(part.tocsc(), np.nan if spec.sparse_is_missing else 0.0)
     else:
         columns[:] = X[start:stop].T[grid.features]
-        for out, feature in zip(columns, grid.features):
-            if spec.by_value and int(feature) in spec.categories:
-                out[:] = _codes(out.tolist(), spec.categories[int(feature)])
     if not np.isnan(spec.missing):
         # compared as the model compares; what is too large for float32 becomes infinite
         kind = np.float32 if grid.as_float32 else np.float64
@@ -107,6 +100,27 @@ def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
     per_row = max(len(grid.features), 1) * np.dtype(grid.dtype).itemsize
     size = max(BIN_BUDGET // per_row, 1024)
     return [(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
+
+
+def raw_column(X: Any, feature: int) -> Any:
+    """One column as it is: of a data frame a series, else an array."""
+    # by position: names may occur twice where a model is trained on an array
+    if hasattr(X, "iloc"):
+        return X.iloc[:, feature]
+    if is_frame(X):
+        return X[X.columns[feature]]
+    column = X[:, [feature]]
+    return (column.toarray() if sp.issparse(column) else column).ravel()
+
+
+def column_values(X: Any, feature: int, spec: InputSpec) -> NDArray[np.float64]:
+    """One column as the model's numbers: values, or codes of categories; missing is NaN."""
+    column, known = raw_column(X, feature), spec.categories.get(feature)
+    if is_frame(X):
+        return frame_column(column, X.columns[feature], known, spec.unknown_is_missing, spec.by_value)
+    if known is not None and spec.by_value:
+        return _codes(column.tolist(), known)
+    return np.asarray(column, dtype=np.float64)
 
 
 def frame_column(

@@ -51,6 +51,8 @@ from sklearn.tree import (
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
+from skglex.ensemble._grid import Grid
+from skglex.ensemble.readers._sum import last_left
 
 # scikit-learn's own cast to float32
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
@@ -510,6 +512,30 @@ def test_partial_dependence_is_that_of_scikit_learn(name, features, model_of):
         initial = model._baseline_prediction.item()
     # recursion gives float32, of boosting models
     np.testing.assert_allclose(ours, recursion["average"].ravel() + initial, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("as_float32", [False, True])
+@pytest.mark.parametrize("less_equal", [False, True])
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+def test_one_comparison_for_all_members_of_a_sum(less_equal, as_float32):
+    largest = float(np.finfo(np.float32).max)
+    cuts = np.array([-largest, -1.0, -0.1, 0.0, 1e-46, 0.1, 0.6, 2.0**24, largest, np.inf])
+    if as_float32 and not less_equal:  # XGBoost's thresholds are float32 themselves
+        cuts = np.unique(cuts.astype(np.float32).astype(float))
+    whole = np.array([0, len(cuts)])
+    grid = Grid(np.arange(1), cuts, whole, np.zeros(1, bool), less_equal, as_float32)
+    single = cuts.astype(np.float32)
+    near = [cuts, single, *(np.nextafter(single, np.float32(side)) for side in (-np.inf, np.inf))]
+    near = np.concatenate([np.float64(part) for part in near])
+    near = np.concatenate([near, (near[:, None] / 2 + near / 2).ravel()])
+    rows = np.concatenate(
+        [near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf), [1e39, 1e300, -np.inf]]
+    )
+    rows = rows[~np.isnan(rows)]
+    ours = last_left(grid)
+    # bin i or below is what cut i sends left
+    goes_left = grid.bin(rows[None])[0][:, None] <= np.arange(len(cuts))
+    np.testing.assert_array_equal(rows[:, None] <= ours, goes_left)
 
 
 # -- inputs -------------------------------------------------------------------------------------------

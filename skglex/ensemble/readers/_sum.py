@@ -54,7 +54,8 @@ def last_left(grid: Grid) -> NDArray[np.float64]:
         cuts = grid.slot_cuts(slot)
         # x <= inf sends all numbers left; nothing is below an edge at -inf
         everything = (cuts == np.inf) & grid.less_equal
-        edges = np.where(everything, np.inf, np.nextafter(grid.edges(slot), -np.inf))
+        with np.errstate(over="ignore"):
+            edges = np.where(everything, np.inf, np.nextafter(grid.edges(slot), -np.inf))
         if (edges == -np.inf).any() and not grid.less_equal:
             raise ValueError(
                 f"cannot sum models of which one splits column {grid.features[slot]} at -inf: drop infinite values"
