@@ -68,8 +68,9 @@ class FeatureRemover(TreeModelWrapper):
     Parameters
     ----------
     estimator : estimator or booster
-        A regressor, classifier or ranker, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster``
-        (a regressor then, whose prediction is the booster's own output) or a ``FrozenEstimator``.
+        A regressor, classifier, ranker or isolation forest, fitted or not, a ``Pipeline`` that ends in one, an
+        ``xgboost.Booster`` (a regressor then, whose prediction is the booster's own output) or a ``FrozenEstimator``.
+        The documentation lists which models can be read.
     features : str, int, list of these, mask or callable
         The features to remove: names, positions, a boolean mask, names of ``feature_groups``, or a callable that
         gets the data frame (as ``sklearn.compose.make_column_selector``). Around a pipeline, names of raw columns
@@ -385,7 +386,8 @@ class FeatureRemover(TreeModelWrapper):
         ----------
         input_dtype : {numpy.float64, numpy.float32}, default=numpy.float64
             Type of the input ``X``, of shape (n_samples, n_features): all features, the removed ones of any
-            value. float32 is exact for XGBoost, which casts to it anyway. Categories are given as their codes.
+            value. float32 is exact for models that cast to it anyway (XGBoost, scikit-learn's trees). Categories are
+            given as their codes (positions among the model's categories), unknown ones as missing.
 
         Returns
         -------
