@@ -213,10 +213,9 @@ def own_margin(model, X):
         depth = np.zeros(len(X))
         for tree, columns in zip(model.estimators_, model.estimators_features_):
             leaf = tree.tree_.apply(np.asarray(X[:, columns], dtype=np.float32))
-            path = np.asarray(
-                tree.tree_.decision_path(np.asarray(X[:, columns], dtype=np.float32)).sum(axis=1)
-            )
-            depth += path.ravel() - 1 + _average_path_length(tree.tree_.n_node_samples[leaf])
+            # depths count nodes, the root and the leaf among them
+            depth += tree.tree_.compute_node_depths()[leaf] - 1
+            depth += _average_path_length(tree.tree_.n_node_samples[leaf])
         margin = depth / len(model.estimators_)
     elif hasattr(model, "decision_function"):
         margin = model.decision_function(X)
