@@ -69,8 +69,8 @@ class FeatureRemover(TreeModelWrapper):
     ----------
     estimator : estimator or booster
         A regressor, classifier, ranker or isolation forest, fitted or not, a ``Pipeline`` that ends in one, an
-        ``xgboost.Booster`` (a regressor then, whose prediction is the booster's own output) or a ``FrozenEstimator``.
-        The documentation lists which models can be read.
+        ``xgboost.Booster`` or ``lightgbm.Booster`` (a regressor then, whose prediction is the booster's own output)
+        or a ``FrozenEstimator``. The documentation lists which models can be read.
     features : str, int, list of these, mask or callable
         The features to remove: names, positions, a boolean mask, names of ``feature_groups``, or a callable that
         gets the data frame (as ``sklearn.compose.make_column_selector``). Around a pipeline, names of raw columns
@@ -414,6 +414,8 @@ class FeatureRemover(TreeModelWrapper):
             classes=self.classes_ if is_classifier(self) else None,
             isolation=self._model.isolation,
             missing=spec.missing,
+            missing_zeros=spec.missing_zeros,
+            truncates_codes=spec.truncates_codes,
             input_dtype=input_dtype,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -31,10 +32,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skglex._input import bin_chunks, bin_rows, check_rows, is_frame, take_rows
+from skglex._input import bin_chunks, bin_rows, categories_of, check_rows, is_frame, take_rows
 from skglex.ensemble._sums import LeafSum
 from skglex.ensemble._weights import Background, Empirical, PathDependent, Weighting
-from skglex.ensemble.readers import ReadModel, find_reader
+from skglex.ensemble.readers import ReadModel, find_reader, takes_any_labels
 
 # Background rows on which the leaves must reproduce the model's own margin.
 _PROOF_ROWS = 1000
@@ -118,6 +119,9 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         if self.classes_ is None:
             del self.classes_
         Xt = self._to_model_space(X)
+        if is_frame(Xt):
+            spec = replace(self._model.input, categories=categories_of(Xt, self._model.input))
+            self._model = replace(self._model, input=spec)
         self._model_names = self._name_features(Xt)
         self._check_columns(Xt)
         if self.weighting == "path_dependent":
@@ -187,15 +191,16 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
     ) -> Any:
         estimator = clone(self.estimator)
         if y is not None:  # an outlier detector needs none
-            y = self._check_target(X, y, is_classifier(estimator))
+            encode = not takes_any_labels(_steps(estimator)[-1])
+            y = self._check_target(X, y, is_classifier(estimator), encode=encode)
         if self.classes_ is not None:
             fit_params = {
                 key: _encode_eval_set(value, self.classes_) if key.endswith("eval_set") else value
                 for key, value in fit_params.items()
             }
-        if "base_margin" in fit_params:
+        if offset := {"base_margin", "init_score"}.intersection(fit_params):
             warnings.warn(
-                "the model is fitted with base_margin, which is not part of it: it is decomposed without",
+                f"the model is fitted with {offset.pop()}, which is not part of it: it is decomposed without",
                 UserWarning,
                 stacklevel=5,
             )
@@ -207,8 +212,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             fit_params = {**fit_params, **_weight_params(estimator, weight)}
         return estimator.fit(X, y, **fit_params)
 
-    def _check_target(self, X: Any, y: Any, classifies: bool) -> NDArray[Any]:
-        """Check y; labels become 0..K-1, kept in ``classes_``."""
+    def _check_target(self, X: Any, y: Any, classifies: bool, encode: bool) -> NDArray[Any]:
+        """Check y; labels become 0..K-1, kept in ``classes_``, unless the estimator does that itself."""
         numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
         if numpy_dtype is not None and not y.isna().any():
             y = y.to_numpy(dtype=numpy_dtype)  # pandas' nullable integers and booleans would become floats
@@ -217,6 +222,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)
             check_consistent_length(X, y)
+            if not encode:
+                return np.asarray(y)
             encoder = LabelEncoder().fit(y)
             self.classes_ = encoder.classes_
             return _encode(y, encoder.classes_, "y")
@@ -252,14 +259,15 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             names = list(Xt.columns)
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"X has {names.count(twice)} columns that are called {twice!r}: rename them")
-        if is_frame(Xt) and spec.feature_names and [str(c) for c in Xt.columns] != spec.feature_names:
+        given = [str(c).replace(" ", spec.spaces_become) for c in Xt.columns] if is_frame(Xt) else None
+        if given is not None and spec.feature_names and given != spec.feature_names:
             raise ValueError(
                 f"The feature names should match those that were passed during fit: X has the columns "
                 f"{list(Xt.columns)}, the model was trained on {spec.feature_names}, in this order"
             )
 
     def _name_features(self, Xt: Any) -> list[str]:
-        """Names of the model's features: those it was trained on, else those of X, else x0, x1, ..."""
+        """Names of the model's features: those of X, else those it was trained on, else x0, x1, ..."""
         if self._preprocess is not None:
             try:
                 names = self._preprocess.get_feature_names_out()
@@ -267,10 +275,10 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                 names = None  # a step that cannot name its output
             if names is not None:
                 return [str(name) for name in names]
-        if self._model.input.feature_names:
-            return list(self._model.input.feature_names)
         if is_frame(Xt):
             return [str(name) for name in Xt.columns]
+        if self._model.input.feature_names:
+            return list(self._model.input.feature_names)
         return [f"x{i}" for i in range(Xt.shape[1])]
 
     # -- the background -----------------------------------------------------------------------
@@ -321,9 +329,9 @@ def _reader_of(model: Any) -> Callable[[Any], ReadModel]:
     reader = find_reader(model)
     if reader is None:
         raise TypeError(
-            f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost model or booster, a "
-            "tree, forest or boosting model of scikit-learn (or a voting or bagging ensemble of these), or a random "
-            "planted forest"
+            f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or LightGBM model or "
+            "booster, a tree, forest or boosting model of scikit-learn (or a voting or bagging ensemble of these), or "
+            "a random planted forest"
         )
     return reader
 

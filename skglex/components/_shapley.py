@@ -10,16 +10,18 @@ from numpy.typing import NDArray
 
 from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.ensemble._fixed import FixedWeights
-from skglex.ensemble._patterns import TABLE_BUDGET
+from skglex.ensemble._patterns import MAX_TABLE_BITS, TABLE_BUDGET
 from skglex.ensemble._weights import Empirical
 from skglex.kernels.games import shapley_tables
 from skglex.kernels.patterns import accumulate
-from skglex.kernels.wide import background_patterns, stream_background_shapley, stream_product_shapley
+from skglex.kernels.wide import stream_shapley
 
 # Tables up to this size are kept from one call to the next: 64 MB of float64.
 KEPT_ENTRIES = 1 << 23
 # What the ways cost, in nanoseconds: an entry of a table; a player at one node of the quadrature, for a row.
 _ENTRY, _FACTOR = 4.0, 3.0
+# Refuse to compare more pairs of a row and a background row, over all leaves without a table: some hours.
+MAX_COMPARISONS = 10**13
 # Tasks over leaves, where there are too few rows to share out.
 _LEAF_TASKS = 16
 
@@ -97,11 +99,8 @@ class ShapleySums:
                     label="SHAP values",
                 )
         leaves = np.flatnonzero(direct & (players.n_players > self._pairs))
-        if isinstance(self._weights.weighting, Empirical):
-            for leaf in leaves:
-                self._add_against_background(int(leaf), bins, out, n_jobs)
-        elif len(leaves):
-            self._add_products(leaves, bins, out, n_jobs)
+        if len(leaves):
+            self._add_directly(leaves, bins, out, n_jobs, verbose)
         shape = (self._n_players,) * (2 if self._pairs else 1)
         return out.reshape(ensemble.n_outputs, *shape, n_rows)
 
@@ -203,71 +202,51 @@ class ShapleySums:
 
     # -- leaf by leaf -------------------------------------------------------------------------
 
-    def _add_products(
+    def _add_directly(
         self,
         leaves: NDArray[np.int64],
         bins: NDArray[np.unsignedinteger],
         out: NDArray[np.float64],
         n_jobs: int | None,
+        verbose: int,
     ) -> None:
-        """Path-dependent weights: each leaf's game is a product of its players."""
-        ensemble, players = self._weights.ensemble, self._weights.players
-        assert ensemble.ratio is not None
-        most = (int(players.n_players[leaves].max()) + 1) // 2
-        nodes, node_weights = np.zeros((2, most + 1, most))
-        for n in range(1, most + 1):
-            x, w = np.polynomial.legendre.leggauss(n)
-            nodes[n, :n], node_weights[n, :n] = (x + 1) / 2, w / 2
+        ensemble, players, weighting = self._weights.ensemble, self._weights.players, self._weights.weighting
+        k = int(players.n_players[leaves].max())
+        n_rows = bins.shape[1]
+        if isinstance(weighting, Empirical):
+            back = weighting.background
+            if (n := len(leaves) * n_rows * back.bins.shape[1]) > MAX_COMPARISONS:
+                raise ValueError(
+                    f"{len(leaves):,} leaves split on more than {MAX_TABLE_BITS} features each: with empirical weights "
+                    f"their SHAP values compare {n_rows:,} rows with {back.bins.shape[1]:,} background rows, "
+                    f"{n:.2g} comparisons in all, more than the {MAX_COMPARISONS:.0e} allowed. Pass fewer rows, set "
+                    "n_background, or use weighting='path_dependent'"
+                )
+            ratio, nodes, node_weights = np.empty(0), np.empty((0, 0)), np.empty((0, 0))
+            against = back.bins, back.weight / back.total, _inverse_binomials(k)
+        else:
+            assert ensemble.ratio is not None
+            ratio = ensemble.ratio
+            most = (k + 1) // 2
+            nodes, node_weights = np.zeros((2, most + 1, most))
+            for n in range(1, most + 1):
+                x, w = np.polynomial.legendre.leggauss(n)
+                nodes[n, :n], node_weights[n, :n] = (x + 1) / 2, w / 2
+            against = np.empty((0, 0), bins.dtype), np.empty(0), np.empty((0, 0))
         path = ensemble.conditions, ensemble.leaf_condition, ensemble.leaf_ptr, players.entry_player
-        game = players.entry_id, players.n_players, ensemble.ratio, nodes, node_weights
-        sums = ensemble.value, ensemble.output, self._n_players, self._pairs
-        rows = row_chunks(bins.shape[1])
-        if len(rows) > 1:
-            run(
-                stream_product_shapley,
-                [(bins, *path, *game, *sums, leaves, r0, r1, out) for r0, r1 in rows],
-                n_jobs=n_jobs,
-            )
-            return
-        parts = [np.zeros_like(out) for _ in range(_LEAF_TASKS)]
-        tasks = [
-            (bins, *path, *game, *sums, own, 0, bins.shape[1], part)
-            for own, part in zip(np.array_split(leaves, _LEAF_TASKS), parts)
-        ]
-        run(stream_product_shapley, tasks, n_jobs=n_jobs)
+        game = players.entry_id, players.n_players, ratio, nodes, node_weights, *against
+        args = bins, *path, *game, ensemble.value, ensemble.output, self._n_players, self._pairs
+        rows = row_chunks(n_rows)
+        tasks = [(*args, leaves, r0, r1, out) for r0, r1 in rows]
+        # few rows leave nothing to share out but the leaves, whose sums are then added in a fixed order
+        n_parts = min(_LEAF_TASKS, KEPT_ENTRIES // out.size) if len(rows) < 2 else 0
+        parts = [np.zeros_like(out) for _ in range(n_parts)]
+        if parts:
+            shares = np.array_split(leaves, n_parts)
+            tasks = [(*args, own, 0, n_rows, part) for own, part in zip(shares, parts)]
+        run(stream_shapley, tasks, n_jobs=n_jobs, verbose=verbose, label="SHAP values, deep leaves")
         for part in parts:
             out += part
-
-    def _add_against_background(
-        self, leaf: int, bins: NDArray[np.unsignedinteger], out: NDArray[np.float64], n_jobs: int | None
-    ) -> None:
-        """Empirical weights: one leaf's game against each pattern that the background has."""
-        ensemble, players = self._weights.ensemble, self._weights.players
-        assert isinstance(self._weights.weighting, Empirical)
-        first, last = ensemble.leaf_ptr[leaf], ensemble.leaf_ptr[leaf + 1]
-        k = int(players.n_players[leaf])
-        ids = np.empty(k, np.int64)
-        ids[players.entry_player[first:last]] = players.entry_id[first:last]
-        if self._pairs:
-            i, j = np.triu_indices(k, 1)
-            ids = ids[i] * self._n_players + ids[j]
-        outputs = ensemble.output[leaf] + np.arange(ensemble.value.shape[1])
-        path = ensemble.conditions, ensemble.leaf_condition, players.entry_player, first, last
-        back = self._weights.weighting.background
-        of_row = np.empty(back.bins.shape[1], np.uint64)
-        background_patterns(back.bins, *path, of_row)
-        patterns, inverse = np.unique(of_row, return_inverse=True)
-        shares = np.bincount(inverse, back.weight) / back.total
-        column = ids[None, :] + self._per_output * outputs[:, None]
-        run(
-            stream_background_shapley,
-            [
-                (bins, *path, k, shares, patterns, _inverse_binomials(k), ensemble.value[leaf], self._pairs)
-                + (column, r0, r1, out)
-                for r0, r1 in row_chunks(bins.shape[1])
-            ],
-            n_jobs=n_jobs,
-        )
 
 
 def _inverse_binomials(k: int) -> NDArray[np.float64]:

@@ -63,7 +63,8 @@ def _rows_meeting(c, conditions, n_bins, bin_ptr, rank, row_ptr, bits, out):
 
 
 @njit(cache=True, nogil=True)
-def _count_ones(word):
+def count_ones(word):
+    """Number of bits that are set in a 64-bit word."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -142,7 +143,7 @@ def add_near_misses(
                 near &= ~misses[max_order + 1, w]
             if equal > 0.0:
                 none = near if k == 0 else near & ~misses[1, w]
-                own[0] += equal * np.float64(_count_ones(none))
+                own[0] += equal * np.float64(count_ones(none))
                 near ^= none
             while near:
                 low = near & (~near + np.uint64(1))
@@ -152,4 +153,4 @@ def add_near_misses(
                     if not met[row_of[p], w] & low:
                         n += 1
                         position += choose[p, n]
-                own[ranks[n] + position] += weight[64 * w + np.int64(_count_ones(low - np.uint64(1)))]
+                own[ranks[n] + position] += weight[64 * w + np.int64(count_ones(low - np.uint64(1)))]

@@ -258,26 +258,29 @@ def look_up(
 
 @njit(cache=True, nogil=True)
 def distinct_patterns(pattern, n, table, slot, found):
-    """Number the distinct patterns of a block: ``slot[r]`` is row r's, ``found`` lists them.
+    """Number the distinct patterns among the first n: ``slot[r]`` is row r's, ``found`` lists them.
 
-    ``table`` is a hash table of 4 * BLOCK entries, -1 where free, as it is left again.
+    ``table`` is a hash table, larger than n, of a power of two of entries, -1 where free, as it is left again.
     """
+    last, shift = table.shape[0] - 1, 64
+    while (np.int64(1) << (64 - shift)) <= last:
+        shift -= 1
     n_found = 0
     for r in range(n):
         p = pattern[r]
-        h = np.int64((p * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(52))
+        h = np.int64((p * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
         while table[h] >= 0 and found[table[h]] != p:
-            h = (h + 1) & 4095
+            h = (h + 1) & last
         if table[h] < 0:
             table[h] = n_found
             found[n_found] = p
             n_found += 1
         slot[r] = table[h]
     for i in range(n_found):
-        h = np.int64((found[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(52))
+        h = np.int64((found[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
         while table[h] >= 0:
             table[h] = -1
-            h = (h + 1) & 4095
+            h = (h + 1) & last
     return n_found
 
 

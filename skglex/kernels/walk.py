@@ -11,8 +11,8 @@ _BLOCK = 256  # rows that walk a tree while it is in cache
 def pack_trees(trees, free, leaf_value, nodes, root, value, visits):
     """Write the trees node by node, depth first, a left child right after its parent.
 
-    A node is (slot, cut, right child, 2 * (1 + start of its mask) + missing_left), a leaf (-1, row of ``value``),
-    a node that splits on a slot marked in ``free`` is (-2, 0, right child, 0): what is below both children counts.
+    A node is (slot, cut + missing_left, right child, 2 * (1 + start of its mask) + missing_left), a leaf (-1, row of
+    ``value``), a node that splits on a slot marked in ``free`` (-2, 0, right child, 0): both its children count.
     Where these are leaves, one leaf stands for all. Returns the numbers of nodes and leaves; ``visits`` takes the
     nodes that a row is expected to visit, if it goes either way as often as there are leaves.
     """
@@ -80,7 +80,7 @@ def pack_trees(trees, free, leaf_value, nodes, root, value, visits):
                 if free[trees.slot[node]]:
                     nodes[at, 0], nodes[at, 1] = _BOTH, 0
                 else:
-                    nodes[at, 0], nodes[at, 1] = trees.slot[node], trees.cut[node]
+                    nodes[at, 0], nodes[at, 1] = trees.slot[node], trees.cut[node] + trees.missing_left[node]
                     nodes[at, 3] = 2 * (1 + trees.mask[node]) + trees.missing_left[node]
                 stack[top + 1], parent[top + 1] = trees.right[node], at
                 stack[top + 2], parent[top + 2] = trees.left[node], -1
@@ -94,12 +94,15 @@ def walk(bins, nodes, root, masks, missing, value, output, max_depth, r0, r1, ou
     """Add what rows ``r0 <= r < r1`` reach to ``out`` (outputs x rows), tree by tree."""
     n_slots, width = bins.shape[0], value.shape[1]
     stack = np.empty(max_depth + 2, np.int64)
-    row = np.empty((_BLOCK, n_slots), bins.dtype)
+    row = np.empty((_BLOCK, n_slots), np.int64)
+    # missing counts as -1 where it goes left, as the largest bin of all where it goes right: (b + left) & last <= cut
+    last = np.int64(2) ** (8 * bins.itemsize) - 1
     for start in range(r0, r1, _BLOCK):
         n = min(start + _BLOCK, r1) - start
         for s in range(n_slots):
             for r in range(n):
-                row[r, s] = bins[s, start + r]
+                b = np.int64(bins[s, start + r])
+                row[r, s] = last if b == missing[s] else b
         for t in range(root.shape[0]):
             for r in range(n):
                 top = 0
@@ -107,23 +110,19 @@ def walk(bins, nodes, root, masks, missing, value, output, max_depth, r0, r1, ou
                 while top >= 0:
                     node = stack[top]
                     top -= 1
-                    while True:
-                        s = nodes[node, 0]
-                        if s >= 0:
-                            b = row[r, s]
-                            how = nodes[node, 3]
-                            if how >= 2:
-                                left = masks[(how >> 1) - 1 + b] != 0
-                            elif b == missing[s]:
-                                left = how == 1
-                            else:
-                                left = b <= nodes[node, 1]
-                            node = node + 1 if left else nodes[node, 2]
-                        elif s == _BOTH:
+                    s = nodes[node, 0]
+                    while s != _LEAF:
+                        right = nodes[node, 2]
+                        if s == _BOTH:
                             top += 1
-                            stack[top] = nodes[node, 2]
+                            stack[top] = right
                             node += 1
                         else:
-                            for o in range(width):
-                                out[output[t] + o, start + r] += value[nodes[node, 1], o]
-                            break
+                            b, how = row[r, s], nodes[node, 3]
+                            left = ((b + how) & last) <= nodes[node, 1]
+                            if how >= 2:
+                                left = masks[(how >> 1) - 1 + (missing[s] if b == last else b)] != 0
+                            node = node + 1 if left else right
+                        s = nodes[node, 0]
+                    for o in range(width):
+                        out[output[t] + o, start + r] += value[nodes[node, 1], o]

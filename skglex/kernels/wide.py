@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from skglex.kernels.bitsets import count_ones
 from skglex.kernels.components import distinct_patterns, subset_rank
 from skglex.kernels.patterns import BLOCK, violations
 
@@ -203,7 +204,7 @@ def stream_product_shapley(
 
 
 @njit(cache=True, nogil=True)
-def _background_shapley(shares, patterns, violated, k, inverse, pairs, columns):
+def _background_shapley(shares, patterns, n_patterns, violated, k, inverse, pairs, columns):
     """Shapley values (or half the interactions) against each background pattern, weighted by its share.
 
     A background row plays only where every condition is met by it or by the explained row. With ``a``
@@ -211,15 +212,13 @@ def _background_shapley(shares, patterns, violated, k, inverse, pairs, columns):
     gets (a - 1)! b! / (a + b)!, one of the second -a! (b - 1)! / (a + b)!.
     ``inverse[n, i]`` is 1 / ((n + 1) C(n, i)).
     """
-    columns[:] = 0.0
-    for p in range(patterns.shape[0]):
+    columns[: k * (k - 1) // 2 if pairs else k] = 0.0
+    b = np.int64(count_ones(violated))
+    for p in range(n_patterns):
         if patterns[p] & violated:
             continue
         only_row, only_back = patterns[p], violated
-        a, b = 0, 0
-        for i in range(k):
-            a += np.int64((only_row >> np.uint64(i)) & np.uint64(1))
-            b += np.int64((only_back >> np.uint64(i)) & np.uint64(1))
+        a = np.int64(count_ones(only_row))
         if pairs:
             n = a + b - 2
             if n < 0:
@@ -250,50 +249,103 @@ def _background_shapley(shares, patterns, violated, k, inverse, pairs, columns):
 
 
 @njit(cache=True, nogil=True)
-def stream_background_shapley(
+def stream_shapley(
     bins,
     conditions,
     leaf_condition,
+    leaf_ptr,
     player,
-    first,
-    last,
-    k,
-    shares,
-    patterns,
+    entry_id,
+    n_players,
+    ratio,
+    nodes,
+    node_weights,
+    background,
+    weight,
     inverse,
     value,
+    output,
+    n_ids,
     pairs,
-    column,
+    leaves,
     r0,
     r1,
     out,
 ):
-    """Add one leaf's Shapley values or interactions with empirical weights, solved for the patterns of a block.
+    """Add leaves' Shapley values or interactions, solved for the patterns that occur in a block of rows.
 
-    The leaf's column c of output v goes to row ``column[v, c]`` of ``out``.
+    With path-dependent weights ``ratio`` counts, and quadratures of n nodes are in row n of ``nodes``; with
+    empirical ones the bins of the ``background`` (else without rows) and the rows' shares ``weight``.
+    Player i of output o goes to row ``o * n_ids + i`` of ``out``, a pair to ``(o * n_ids + i) * n_ids + j``.
     """
-    pattern = np.empty(BLOCK, np.uint64)
-    slot = np.empty(BLOCK, np.int64)
-    found = np.empty(BLOCK, np.uint64)
-    table = np.full(4 * BLOCK, -1, np.int64)
-    terms = np.empty((BLOCK, column.shape[1]))
-    for start in range(r0, r1, BLOCK):
-        stop = min(start + BLOCK, r1)
-        n = stop - start
-        violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
-        n_found = distinct_patterns(pattern, n, table, slot, found)
-        for d in range(n_found):
-            _background_shapley(shares, patterns, found[d], k, inverse, pairs, terms[d])
-        for v in range(column.shape[0]):
-            for c in range(column.shape[1]):
-                target = out[column[v, c], start:stop]
-                for r in range(n):
-                    target[r] += value[v] * terms[slot[r], c]
-
-
-@njit(cache=True, nogil=True)
-def background_patterns(bins, conditions, leaf_condition, player, first, last, out):
-    """The pattern of one leaf for every background row."""
-    for start in range(0, bins.shape[1], BLOCK):
-        stop = min(start + BLOCK, bins.shape[1])
-        violations(bins, start, stop, conditions, leaf_condition, player, first, last, out[start:stop])
+    n_back = background.shape[1]
+    size = 4 * BLOCK
+    while size < 2 * n_back:
+        size *= 2
+    longest = max(BLOCK, n_back)
+    pattern, found = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    slot, table = np.empty(longest, np.int64), np.full(size, -1, np.int64)
+    back_pattern, shares = np.empty(n_back, np.uint64), np.empty(n_back)
+    most = 0
+    for i in range(leaves.shape[0]):
+        most = max(most, n_players[leaves[i]])
+    terms = np.empty((min(BLOCK, r1 - r0), most * (most - 1) // 2 if pairs else most))
+    own, factor, after = np.empty(most), np.empty(most), np.empty(most + 1)
+    ids = np.empty(most, np.int64)
+    for i in range(leaves.shape[0]):
+        leaf = leaves[i]
+        k = n_players[leaf]
+        first, last = leaf_ptr[leaf], leaf_ptr[leaf + 1]
+        own[:k] = 1.0
+        for e in range(first, last):
+            ids[player[e]] = entry_id[e]
+            if n_back == 0:
+                own[player[e]] *= ratio[e]
+        n_patterns = 0
+        if n_back > 0:
+            for start in range(0, n_back, BLOCK):
+                stop = min(start + BLOCK, n_back)
+                path = pattern[start:stop]
+                violations(background, start, stop, conditions, leaf_condition, player, first, last, path)
+            n_patterns = distinct_patterns(pattern, n_back, table, slot, back_pattern)
+            shares[:n_patterns] = 0.0
+            for r in range(n_back):
+                shares[slot[r]] += weight[r]
+        half = (k + 1) // 2
+        for start in range(r0, r1, BLOCK):
+            stop = min(start + BLOCK, r1)
+            n = stop - start
+            violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
+            n_found = distinct_patterns(pattern, n, table, slot, found)
+            for d in range(n_found):
+                if n_back > 0:
+                    _background_shapley(
+                        shares, back_pattern, n_patterns, found[d], k, inverse, pairs, terms[d]
+                    )
+                else:
+                    _product_shapley(
+                        own,
+                        k,
+                        found[d],
+                        nodes[half],
+                        node_weights[half],
+                        half,
+                        pairs,
+                        factor,
+                        after,
+                        terms[d],
+                    )
+            for o in range(value.shape[1]):
+                base = (output[leaf] + o) * n_ids
+                v = value[leaf, o]
+                c = 0
+                for p in range(k):
+                    if not pairs:
+                        for r in range(n):
+                            out[base + ids[p], start + r] += v * terms[slot[r], p]
+                        continue
+                    for q in range(p + 1, k):
+                        row = (base + ids[p]) * n_ids + ids[q]
+                        for r in range(n):
+                            out[row, start + r] += v * terms[slot[r], c]
+                        c += 1

@@ -66,7 +66,7 @@ def _read_boosting(model: Any) -> ReadModel:
     classifies = is_classifier(model)
     link = "identity"
     if classifies:
-        link = {"log_loss": "sigmoid", "exponential": "sigmoid of twice"}[model.loss]
+        link = {"log_loss": "sigmoid", "exponential": "sigmoid 2"}[model.loss]
     return _read_trees(
         model,
         _join_trees(

@@ -18,9 +18,17 @@ from skglex.ensemble.readers._base import InputSpec, ReadModel, find_reader
 from skglex.ensemble.readers._sklearn import names_of, probability_margin
 from skglex.ensemble.readers._sum import Term, sum_of_ensembles
 
-# Fields of an InputSpec that `_merge_inputs` knows how to merge; others must be as they are by default.
-_MERGED = {"n_features", "feature_names", "categories", "unknown_is_missing", "sparse_is_missing"}
-_MERGED |= {"by_value", "finite"}
+# Fields of an InputSpec that `_merge_inputs` does not know how to merge must be as they are by default.
+_MERGED = {
+    "n_features",
+    "feature_names",
+    "categories",
+    "unknown_is_missing",
+    "sparse_is_missing",
+    "by_value",
+    "finite",
+}
+_MERGED |= {"truncates_codes", "integers_as_float32", "spaces_become"}
 _STRICTNESS = [False, "allow-nan", True]
 
 
@@ -86,29 +94,42 @@ def _merge_inputs(model: Any, reads: list[ReadModel], terms: list[Term]) -> Inpu
     for field in fields(InputSpec):
         for spec in specs:
             value = getattr(spec, field.name)
+            if (
+                field.name == "frame_categories" and not value
+            ):  # no categorical columns, or none that it knows of
+                continue
             if field.name not in _MERGED and repr(value) != repr(getattr(InputSpec(0), field.name)):
                 raise ValueError(
                     f"cannot decompose a {type(model).__name__} whose member has {field.name}={value!r}: its members "
                     "must take their input alike"
                 )
-    coded = [
-        spec for spec, term in zip(specs, terms) if spec.categories or term.ensemble.grid.categorical.any()
-    ]
+    grids = [term.ensemble.grid for term in terms]
+    coded = [spec for spec, grid in zip(specs, grids) if spec.categories or grid.categorical.any()]
     if coded and (
-        len({spec.by_value for spec in specs}) > 1 or len({spec.unknown_is_missing for spec in coded}) > 1
+        len({spec.by_value for spec in specs}) > 1
+        or len({(spec.unknown_is_missing, spec.truncates_codes) for spec in coded}) > 1
     ):
         raise ValueError(
             f"cannot decompose a {type(model).__name__} whose members take categories in different ways: use members "
             "of one library, or numeric columns"
+        )
+    single = [spec.integers_as_float32 or grid.as_float32 for spec, grid in zip(specs, grids)]
+    if any(spec.integers_as_float32 for spec in specs) and not all(single):
+        raise ValueError(
+            f"cannot decompose a {type(model).__name__} of which some members, not all, cast integers to float32: use "
+            "members of LightGBM, XGBoost and scikit-learn's trees, without histogram boosting"
         )
     sparse = {spec.sparse_is_missing for spec in specs}
     return InputSpec(
         n_features=model.n_features_in_,
         feature_names=names_of(model),
         categories=_merge_categories(model, specs, terms),
+        frame_categories=[] if any(spec.frame_categories is not None for spec in specs) else None,
         unknown_is_missing=any(spec.unknown_is_missing for spec in coded),
         sparse_is_missing=sparse.pop() if len(sparse) == 1 else None,
         by_value=any(spec.by_value for spec in specs),
+        truncates_codes=any(spec.truncates_codes for spec in coded),
+        integers_as_float32=any(spec.integers_as_float32 for spec in specs),
         finite=max((spec.finite for spec in specs), key=_STRICTNESS.index),
     )
 
