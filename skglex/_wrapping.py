@@ -354,8 +354,8 @@ def _reader_of(model: Any) -> Callable[[Any], ReadModel]:
     if reader is None:
         raise TypeError(
             f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or LightGBM model or "
-            "booster, a CatBoost model, a tree, forest or boosting model of scikit-learn (or a voting or bagging ensemble "
-            "of these), a treelite model, or a random planted forest"
+            "booster, a CatBoost model, a tree, forest or boosting model of scikit-learn (or a voting or bagging "
+            "ensemble of these), a treelite model, or a random planted forest"
         )
     return reader
 
