@@ -46,9 +46,15 @@ def run(source: Path, target: Path, model: XGBRegressor, n_workers: int) -> floa
     ):
         rows = dd.read_parquet(source)
         warm = make(1000, 0)
-        GlexDecomposer(model, max_interaction=2).fit(dd.from_pandas(warm, npartitions=n_workers))  # loads numba
+        GlexDecomposer(model, max_interaction=2).fit(
+            dd.from_pandas(warm, npartitions=n_workers)
+        )  # loads numba
         times = [time.perf_counter()]
-        dec = GlexDecomposer(model, max_interaction=2, dtype=np.float32).set_output(transform="pandas").fit(rows)
+        dec = (
+            GlexDecomposer(model, max_interaction=2, dtype=np.float32)
+            .set_output(transform="pandas")
+            .fit(rows)
+        )
         times.append(time.perf_counter())
         dec.transform(rows).to_parquet(target / f"components-{n_workers}")
         times.append(time.perf_counter())

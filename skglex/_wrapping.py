@@ -140,11 +140,11 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         if partitions is None or self.n_background is not None:
             self._keep_background(Xt, weight)
             if partitions is not None:
-                self.background_.rows = partitions.chosen
+                self.background_["rows"] = partitions.chosen
         else:
             self._background = self._partitioned(partitions, prove=getattr(self, "check_additivity", True))
             self._background_rows = np.zeros(1, np.int64)
-            self.background_ = Bunch(rows=range(self._background.n_rows), weights=None)
+            self.background_: Bunch = Bunch(rows=range(self._background.n_rows), weights=None)
         self._row = take_rows(X, self._background_rows[:1])
         return X, Xt
 

@@ -5,8 +5,12 @@ margins of about one. Among Dask runs, whatever the scheduler, they are equal to
 """
 
 import pickle
+import re
+import subprocess
 import sys
 import warnings
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,11 +29,6 @@ dask = pytest.importorskip("dask", reason="needs dask: pip install 'skglex[dask]
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skglex[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="needs dask: pip install 'skglex[dask]'")
 
-# what Dask itself does of late pandas
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:The inplace keyword"),
-    pytest.mark.filterwarnings("ignore:An error occurred while calling the read_parquet"),
-]
 TOLERANCE = 1e-12
 NAMES = ["a", "b", "c", "d"]
 
@@ -69,7 +68,7 @@ def local(data, model):
 def as_frame(X):
     """Five partitions of different lengths, one of them empty; unknown divisions."""
     cuts = [0, 1, 400, 400, 900, 1000]
-    parts = [X.iloc[a:b] for a, b in zip(cuts, cuts[1:])]
+    parts = [X.iloc[a:b] for a, b in pairwise(cuts)]
     return dd.from_delayed([dask.delayed(part) for part in parts], meta=X.iloc[:0])
 
 
@@ -121,7 +120,12 @@ def test_several_outputs(data, classifier):
 def test_path_dependent(data, model):
     X, _ = data
     params = {"weighting": "path_dependent", "max_interaction": 2}
-    compare(GlexDecomposer(model, **params).fit(as_frame(X)), GlexDecomposer(model, **params).fit(X), as_frame(X), X)
+    compare(
+        GlexDecomposer(model, **params).fit(as_frame(X)),
+        GlexDecomposer(model, **params).fit(X),
+        as_frame(X),
+        X,
+    )
 
 
 def test_rows_of_a_model_fitted_on_one_table(data, local):
@@ -214,7 +218,9 @@ def test_nothing_is_computed_before_it_is_asked(data, local):
         read.append(len(part))
         return part
 
-    rows = dd.from_delayed([dask.delayed(load)(X.iloc[:500]), dask.delayed(load)(X.iloc[500:])], meta=X.iloc[:0])
+    rows = dd.from_delayed(
+        [dask.delayed(load)(X.iloc[:500]), dask.delayed(load)(X.iloc[500:])], meta=X.iloc[:0]
+    )
     dec = pickle.loads(pickle.dumps(local)).set_output(transform="pandas")
     lazy = [dec.transform(rows), dec.shap_values(rows), dec.partial_dependence("a", rows)]
     assert not read
@@ -226,8 +232,9 @@ def test_known_chunks(data, local):
     rows = da.from_array(data[0].to_numpy(), chunks=(300, 3))
     with pytest.warns(UserWarning, match="valid feature names"):
         assert local.shap_values(rows).chunks == ((300, 300, 300, 100), (4,))
-        assert np.isnan(local.shap_values(as_frame(data[0])).shape[0])
+    with pytest.warns(UserWarning, match="valid feature names"):
         assert local.partial_dependence("a", rows).chunks == ((300, 300, 300, 100),)
+    assert np.isnan(local.shap_values(as_frame(data[0])).shape[0])
 
 
 def test_remover(data, model, classifier):
@@ -318,9 +325,13 @@ def test_misread_model_is_found_in_the_partitions(data, model):
 def test_importances_of_given_rows(data, local):
     X, _ = data
     rows = as_frame(X)
-    pd.testing.assert_frame_equal(component_importance(local, rows), component_importance(local, X), rtol=TOLERANCE)
+    pd.testing.assert_frame_equal(
+        component_importance(local, rows), component_importance(local, X), rtol=TOLERANCE
+    )
     pd.testing.assert_frame_equal(component_importance(local, rows, k=2), component_importance(local, X, k=2))
-    pd.testing.assert_frame_equal(feature_importance(local, rows), feature_importance(local, X), rtol=TOLERANCE)
+    pd.testing.assert_frame_equal(
+        feature_importance(local, rows), feature_importance(local, X), rtol=TOLERANCE
+    )
 
 
 def test_what_needs_all_rows_in_one_place(data, model):
@@ -344,8 +355,6 @@ def test_copies_have_no_background(data, model, local):
 
 
 def test_dask_is_not_imported_without_a_collection():
-    import subprocess
-
     code = (
         "import sys, numpy as np, xgboost as xgb, skglex\n"
         "X = np.random.default_rng(0).normal(size=(50, 2))\n"
@@ -383,14 +392,75 @@ def test_cluster(data, model, local, tmp_path):
         removed = FeatureRemover(model, ["b"]).fit(rows).predict(rows.drop(columns="b"))
         same(removed, FeatureRemover(model, ["b"]).fit(X).predict(X))
         rows.to_parquet(tmp_path / "rows")
-        dec.set_output(transform="pandas").transform(dd.read_parquet(tmp_path / "rows")).to_parquet(tmp_path / "out")
+        dec.set_output(transform="pandas").transform(dd.read_parquet(tmp_path / "rows")).to_parquet(
+            tmp_path / "out"
+        )
         written = pd.read_parquet(tmp_path / "out")
         np.testing.assert_array_equal(written.to_numpy(), alone.transform(X))
 
         target = da.from_array(y > 0, chunks=1000).astype(int)
-        trained = xgboost_dask.DaskXGBClassifier(n_estimators=3).fit(da.from_array(X.to_numpy(), chunks=1000), target)
+        trained = xgboost_dask.DaskXGBClassifier(n_estimators=3).fit(
+            da.from_array(X.to_numpy(), chunks=1000), target
+        )
         dec = GlexDecomposer(trained).fit(as_array(X))
         sums = dec.intercept_ + dec.transform(X.to_numpy()).sum(axis=1)
         raw = trained.get_booster().inplace_predict(X.to_numpy(), predict_type="margin")
         # float32 sums of the library's own
         np.testing.assert_allclose(sums, raw, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_larger_than_memory():
+    """The example at a small size; its memory grows by less than the data even so."""
+    path = Path(__file__).parents[1] / "examples" / "larger_than_memory.py"
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-W",
+        "ignore:The inplace keyword",
+        str(path),
+        "--rows",
+        "1000000",
+    ]
+    run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+    size_in, size_out, grown = (int(number) for number in re.findall(r"(\d+) MB", run.stdout))
+    assert grown < (size_in + size_out) / 2
+
+
+def test_deep_trees(data):
+    """Weights by rank, of orders up to two; SHAP values of such leaves need the rows themselves."""
+    X, y = data
+    wide = pd.concat(
+        [X, X.add_suffix("2") ** 2, X.add_suffix("3") ** 3, X.add_suffix("4") * X.iloc[::-1].to_numpy()],
+        axis=1,
+    )
+    model = XGBRegressor(n_estimators=3, max_depth=20, min_child_weight=0, colsample_bynode=0.3).fit(wide, y)
+    local = GlexDecomposer(model, max_interaction=2).fit(wide)
+    rows = as_frame(wide)
+    dec = GlexDecomposer(model, max_interaction=2).fit(rows)
+    assert local._decomposition.players.wide.any()
+    same(dec.transform(rows), local.transform(wide))
+    same(dec.partial_dependence("a", rows), local.partial_dependence("a", wide))
+    with pytest.raises(ValueError, match="fit with n_background"):
+        dec.shap_values(rows)
+    same(local.shap_values(rows), local.shap_values(wide))
+
+
+def test_more_weights_than_are_kept(data, model, monkeypatch):
+    monkeypatch.setattr("skglex._distributed._background._MOST_KEPT", 1000)
+    with pytest.raises(ValueError, match="a background in Dask partitions keeps 1,000 at most"):
+        GlexDecomposer(model).fit(as_frame(data[0]))
+
+
+def test_threads(data, model, local):
+    """Fitting in several threads asks for parts of the same weights at the same time."""
+    dec = GlexDecomposer(model, n_jobs=2).fit(as_frame(data[0]))
+    same(dec.shap_values(data[0]), local.shap_values(data[0]))
+
+
+def test_too_many_components(data, model, local):
+    dec = pickle.loads(pickle.dumps(GlexDecomposer(model, max_components=2).fit(as_frame(data[0]))))
+    same(dec.shap_values(as_frame(data[0])), local.shap_values(data[0]))
+    with pytest.raises(ValueError, match="more than max_components=2"):
+        dec.transform(as_frame(data[0]))

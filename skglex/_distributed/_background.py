@@ -24,6 +24,10 @@ _MOST_KEPT = 1 << 26
 # Partitions whose sums one task adds.
 _FAN_IN = 8
 _LOCK = Lock()
+_IN_PARTITIONS = (
+    "this needs all rows of the background in one place, but they are in the partitions of a Dask collection. Pass "
+    "rows X, or fit with n_background, which draws a sample"
+)
 _NO_ACCESS = (
     "the background of this decomposer is in the partitions of a Dask collection, which a copy (pickled, or sent to a "
     "worker) does not have. Ask the fitted decomposer itself"
@@ -100,14 +104,11 @@ class PartitionedBackground:
 
     @property
     def bins(self) -> NDArray[np.unsignedinteger]:
-        raise ValueError(
-            "this needs all rows of the background in one place, but they are in the partitions of a Dask collection. "
-            "Pass rows X, or fit with n_background, which draws a sample"
-        )
+        raise ValueError(_IN_PARTITIONS)
 
     @property
     def weight(self) -> NDArray[np.float64]:
-        return self.bins  # raises
+        raise ValueError(_IN_PARTITIONS)
 
 
 class PartitionedEmpirical:
@@ -133,7 +134,7 @@ class PartitionedEmpirical:
         compute = partial(
             _fixed, ensemble=ensemble, players=players, groups=groups, first=0, last=groups.n_groups
         )
-        kept = self._keep(("fixed", sha256(ptr).digest()), int(ptr[-1]), compute)
+        kept = self._keep(("fixed", _digest(ptr)), int(ptr[-1]), compute)
         return kept[ptr[groups.group_leaf[first]] : ptr[groups.group_leaf[last]]]
 
     def ranked(
@@ -155,7 +156,7 @@ class PartitionedEmpirical:
             size=size,
             max_order=max_order,
         )
-        return self._keep(("ranked", sha256(leaves).digest(), max_order), size, compute)
+        return self._keep(("ranked", _digest(leaves), max_order), size, compute)
 
     def can_keep(self, size: int) -> bool:
         """Whether so many numbers more are kept."""
@@ -174,6 +175,10 @@ class PartitionedEmpirical:
                     )
                 self._kept[key] = self.background.average(compute) if size else np.empty(0)
             return self._kept[key]
+
+
+def _digest(array: NDArray[np.int64]) -> bytes:
+    return sha256(array.tobytes()).digest()
 
 
 def _read_all(partitions: Partitions, read: Callable[..., Any]) -> list[Delayed]:

@@ -51,12 +51,14 @@ class Partitions:
 
     def __init__(self, X: Any, sample_weight: Any) -> None:
         if not (is_frame(X) or (isinstance(X, da.Array) and X.ndim == 2)):
-            shape = getattr(X, "shape", None)
             raise ValueError(
-                f"expected a Dask DataFrame, or a Dask Array of two dimensions; got a {type(X).__name__} of shape {shape}"
+                "expected a Dask DataFrame, or a Dask Array of two dimensions; got a "
+                f"{type(X).__name__}, dimensions: {getattr(X, 'ndim', 'unknown')}"
             )
         self.rows = rows_of(X)
-        self.weights: list[Any] = [None] * len(self.rows) if sample_weight is None else _align(X, sample_weight)
+        self.weights: list[Any] = (
+            [None] * len(self.rows) if sample_weight is None else _align(X, sample_weight)
+        )
 
     def first_row(self) -> Any:
         """The first row there is, in the form that X has."""
@@ -108,8 +110,8 @@ def _align(X: Any, sample_weight: Any) -> list[Any]:
         if known:
             sample_weight = sample_weight.rechunk((X.chunks[0],))
     weights = rows_of(sample_weight)
-    divisions = getattr(X, "divisions", None), getattr(sample_weight, "divisions", None)
-    differ = None not in divisions and all(d[0] is not None for d in divisions) and divisions[0] != divisions[1]
+    ours, theirs = getattr(X, "divisions", (None,)), getattr(sample_weight, "divisions", (None,))
+    differ = ours[0] is not None and theirs[0] is not None and ours != theirs
     if len(weights) != n_parts or differ:
         raise ValueError(
             f"sample_weight has {len(weights)} partitions, X has {n_parts}"
