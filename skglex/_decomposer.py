@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, wraps
 from math import prod
 from numbers import Integral
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from sklearn.base import TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._distributed import per_partition
+from skglex._distributed import is_dask, per_partition
 from skglex._features import column_names, group_features, list_features, output_names, resolve_features
 from skglex._html import ComponentsHTMLMixin
 from skglex._input import bin_chunks, bin_rows
@@ -81,7 +81,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         ``"auto"``: the estimator is used as it is when it is fitted and no y is given (boosters and frozen
         estimators always); otherwise it is cloned and fitted. ``True``: always as it is. ``False``: always fitted.
     n_background : int, default=None
-        Number of rows of X drawn as the background. None: all.
+        Number of rows of X drawn as the background, also of a Dask collection. None: all.
     max_components : int, default=20_000
         With more components than that, `transform` and ``components_`` raise a ValueError.
     separator : str, default=":"
@@ -109,13 +109,14 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         Mean of ``|m_S|`` over the background, one entry per component in ``components_``.
     feature_importances_ : ndarray of shape (n_features,) or (n_features, n_outputs)
         Mean of ``|phi_k|`` over the background, not normalised. Like ``component_importances_`` it is computed on
-        first access, from the binned background that a fitted (and a saved) decomposer contains.
+        first access, from the binned background that a fitted (and a saved) decomposer contains, or from that in
+        Dask partitions.
     estimator_ : object
         The fitted model.
     classes_ : ndarray of shape (n_classes,)
         Labels, of a classifier.
     background_ : Bunch
-        ``rows`` (positions in the X given to `fit`) and ``weights``.
+        ``rows`` (positions in the X given to `fit`) and ``weights`` (None: in the partitions of a Dask collection).
     n_features_in_ : int
         Number of columns of the X given to `fit`.
     feature_names_in_ : ndarray of shape (``n_features_in_``,)
@@ -127,6 +128,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
 
     Notes
     -----
+    All methods that take rows X are lazy on Dask arrays and data frames: they return Dask collections.
+
     The margin is on the link scale: log-odds for a binary classifier, one score per class for several, the
     logarithm for Poisson, gamma and Tweedie regression. A model trained with ``base_margin`` is decomposed
     without it.
@@ -209,8 +212,9 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The background; the training data too, where the estimator is fitted here.
+        X : array-like, sparse matrix, data frame or Dask collection of shape (n_samples, n_features)
+            The background; the training data too, where the estimator is fitted here. A Dask collection stays in its
+            partitions, and the estimator must be fitted already.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Target, needed only where the estimator is fitted here.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -678,8 +682,16 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         return axes, self._squeeze(values)
 
 
-# outside of what scikit-learn wraps around it for set_output, which would compute
+@wraps(GlexDecomposer.fit_transform)
+def _fit_transform(self: GlexDecomposer, X: Any, y: Any = None, **fit_params: Any) -> Any:
+    if is_dask(X):
+        return self.fit(X, y, **fit_params).transform(X)
+    return TransformerMixin.fit_transform(self, X, y, **fit_params)
+
+
+# outside of what scikit-learn wraps around methods for set_output, which would compute
 GlexDecomposer.transform = per_partition(GlexDecomposer.transform)  # type: ignore[method-assign]
+GlexDecomposer.fit_transform = _fit_transform
 
 
 def _bin_shares(background: Background, *, slot: int, n_bins: int) -> NDArray[np.float64]:

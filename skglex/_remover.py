@@ -58,7 +58,8 @@ class FeatureRemover(TreeModelWrapper):
 
     which is one pass over the leaves: each keeps its conditions on other features and pays its value times the
     weight E_l with which its conditions on R hold when x_R is averaged out [1]_. What other features tell about
-    the removed ones stays in; see the user guide on what removal can and cannot do.
+    the removed ones stays in; see the user guide on what removal can and cannot do. On Dask arrays and data frames
+    all methods that predict are lazy: they return Dask arrays.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ class FeatureRemover(TreeModelWrapper):
     classes_ : ndarray of shape (n_classes,)
         Labels, of a classifier.
     background_ : Bunch
-        ``rows`` (positions in the X given to `fit`) and ``weights``.
+        ``rows`` (positions in the X given to `fit`) and ``weights`` (None: in the partitions of a Dask collection).
     n_features_in_ : int
         Number of columns of the X given to `fit`.
     feature_names_in_ : ndarray of shape (``n_features_in_``,)
@@ -178,8 +179,9 @@ class FeatureRemover(TreeModelWrapper):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The background; the training data too, where the estimator is fitted here.
+        X : array-like, sparse matrix, data frame or Dask collection of shape (n_samples, n_features)
+            The background; the training data too, where the estimator is fitted here. A Dask collection stays in its
+            partitions, and the estimator must be fitted already.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Target, needed only where the estimator is fitted here.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -308,7 +310,8 @@ class FeatureRemover(TreeModelWrapper):
         float
         """
         metric = accuracy_score if is_classifier(self) else r2_score
-        return float(metric(y, self.predict(X), sample_weight=sample_weight))
+        # numbers, even of a Dask collection
+        return float(metric(np.asarray(y), np.asarray(self.predict(X)), sample_weight=sample_weight))
 
     def to_xgboost(self) -> xgboost.Booster:
         """The debiased model as an ordinary XGBoost booster, for deployment.

@@ -200,6 +200,38 @@ def test_frames_out(data, local):
         dec.set_output(transform="polars").transform(rows)
 
 
+def test_fit_transform(data, model, local):
+    X, _ = data
+    lazy = GlexDecomposer(model).set_output(transform="pandas").fit_transform(as_frame(X))
+    assert isinstance(lazy, dd.DataFrame)
+    same(lazy, local.transform(X))
+    assert isinstance(GlexDecomposer(model).fit_transform(as_frame(X)), da.Array)
+
+
+def test_categories_and_labels(data):
+    """Categories are known by value: those of each partition may be others."""
+    X, y = data
+    rng = np.random.default_rng(0)
+    X = X.assign(city=pd.Categorical(rng.choice(["x", "y", "z"], len(X))))
+    model = XGBClassifier(n_estimators=5, max_depth=3, enable_categorical=True)
+    one = FeatureRemover(model, ["b"]).fit(X, np.where(y > 0, "up", "down"))
+    parts = [
+        X.iloc[:500],
+        X.iloc[500:].assign(city=X["city"].iloc[500:].cat.reorder_categories(["z", "y", "x"])),
+    ]
+    rows = dd.from_map(lambda i: parts[i], range(2), meta=X.iloc[:0])
+    lazy = one.predict(rows)
+    assert lazy.dtype == one.predict(X).dtype
+    np.testing.assert_array_equal(lazy.compute(), one.predict(X))
+    plain = one.estimator_
+    same(
+        FeatureRemover(plain, ["city"]).fit(rows).margin(rows),
+        FeatureRemover(plain, ["city"]).fit(X).margin(X),
+    )
+    truth = da.from_array(np.where(y > 0, "up", "down"), chunks=500)
+    assert one.score(rows, truth) == one.score(X, truth.compute())
+
+
 def test_global_output_config(data, local):
     import sklearn
 
