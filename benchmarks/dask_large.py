@@ -42,7 +42,7 @@ def run(source: Path, target: Path, model: XGBRegressor, n_workers: int) -> floa
             threads_per_worker=1,
             processes=True,
             memory_limit="2GB",
-            dashboard_address=None,
+            dashboard_address=":0",
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -410,7 +410,7 @@ def test_cluster(data, model, local, tmp_path):
     with (
         dask.config.set(scheduler=None),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
