@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,17 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def check_rows(X: Any) -> Any:
-    """Check arrays and sparse matrices as scikit-learn does; data frames keep their columns' types."""
+def check_rows(X: Any, objects: bool = False) -> Any:
+    """Check arrays and sparse matrices as scikit-learn does; data frames keep their columns' types.
+
+    So do arrays of objects, on request.
+    """
     if hasattr(X, "collect") and not hasattr(X, "shape"):
         raise ValueError(f"X is a {type(X).__name__}, whose rows are not there yet: pass X.collect()")
     if not is_frame(X):
+        dtype = None if objects and getattr(getattr(X, "dtype", None), "kind", "") == "O" else "numeric"
         return check_array(
-            X, accept_sparse=["csr", "csc"], dtype="numeric", ensure_all_finite=False, input_name="X"
+            X, accept_sparse=["csr", "csc"], dtype=dtype, ensure_all_finite=False, input_name="X"
         )
     if 0 in X.shape:
         what = "sample(s)" if X.shape[0] == 0 else "feature(s)"
@@ -47,14 +52,12 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
     """Bins of the rows ``start <= r < stop`` of X, of shape (n_slots, n_rows)."""
     stop = X.shape[0] if stop is None else stop
     columns = np.empty((len(grid.features), stop - start))
-    if is_frame(X):
-        names, categories = list(X.columns), categories_of(X, spec)
+    if is_frame(X) or spec.encoders:
+        if is_frame(X):
+            spec = replace(spec, categories=categories_of(X, spec))
         rows = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
         for out, feature in zip(columns, grid.features):
-            # by position: names may occur twice where a model is trained on an array
-            column = rows.iloc[:, feature] if hasattr(rows, "iloc") else rows[names[feature]]
-            known = categories.get(int(feature))
-            out[:] = frame_column(column, names[feature], known, spec.unknown_is_missing)
+            out[:] = column_values(rows, int(feature), spec)
     elif sp.issparse(X):
         part = (
             X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
@@ -95,6 +98,41 @@ def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
     """Ranges of rows whose columns fit the memory set aside for them."""
     size = max(BIN_BUDGET // (8 * max(len(grid.features), 1)), 1024)
     return [(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
+
+
+def raw_column(X: Any, feature: int) -> Any:
+    """One column as it is: of a data frame a series, else an array."""
+    # by position: names may occur twice where a model is trained on an array
+    if hasattr(X, "iloc"):
+        return X.iloc[:, feature]
+    if is_frame(X):
+        return X[X.columns[feature]]
+    column = X[:, [feature]]
+    return (column.toarray() if sp.issparse(column) else column).ravel()
+
+
+def column_values(X: Any, feature: int, spec: InputSpec) -> NDArray[np.float64]:
+    """One column as the model's numbers: values, or codes of categories; missing is NaN."""
+    column = raw_column(X, feature)
+    if feature in spec.encoders:
+        return spec.encoders[feature](column)
+    if is_frame(X):
+        known = spec.categories.get(feature)
+        return frame_column(column, X.columns[feature], known, spec.unknown_is_missing)
+    return np.asarray(column, dtype=np.float64)
+
+
+def name_categories(X: Any, spec: InputSpec, grid: Grid) -> InputSpec:
+    """Name codes after the categories in X, where the model does not keep them; a code that X lacks stays as it is."""
+    names = dict(spec.categories)
+    for slot in np.flatnonzero(grid.categorical):
+        feature = int(grid.features[slot])
+        if feature in spec.encoders:
+            codes, first = np.unique(column_values(X, feature, spec).astype(np.int64), return_index=True)
+            names[feature] = grid.slot_cuts(int(slot)).astype(np.int64).astype(object)
+            found = np.asarray(raw_column(X, feature), dtype=object)[first]
+            names[feature][codes[codes >= 0]] = found[codes >= 0]
+    return replace(spec, categories=names)
 
 
 def frame_column(

@@ -64,8 +64,9 @@ class FeatureRemover(TreeModelWrapper):
     Parameters
     ----------
     estimator : estimator or booster
-        A regressor, classifier or ranker, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster`` or
-        ``lightgbm.Booster`` (a regressor then, whose prediction is the booster's own output) or a ``FrozenEstimator``.
+        A regressor, classifier or ranker, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster``,
+        ``lightgbm.Booster`` or ``treelite.Model`` (a regressor then, whose prediction is the model's own output) or a
+        ``FrozenEstimator``.
     features : str, int, list of these, mask or callable
         The features to remove: names, positions, a boolean mask, names of ``feature_groups``, or a callable that
         gets the data frame (as ``sklearn.compose.make_column_selector``). Around a pipeline, names of raw columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -31,7 +31,15 @@ from sklearn.utils.validation import (
 )
 
 from skglex._distributed import is_dask
-from skglex._input import bin_chunks, bin_rows, categories_of, check_rows, is_frame, take_rows
+from skglex._input import (
+    bin_chunks,
+    bin_rows,
+    categories_of,
+    check_rows,
+    is_frame,
+    name_categories,
+    take_rows,
+)
 from skglex.ensemble._sums import LeafSum
 from skglex.ensemble._weights import Background, PathDependent, Weighting
 from skglex.ensemble.readers import ReadModel, find_reader, takes_any_labels
@@ -44,7 +52,10 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
     """Base of the meta-estimators around tree models."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": [HasMethods(["fit"]), HasMethods(["save_raw"]), HasMethods(["model_to_string"])],
+        # scikit-learn's estimators; boosters of XGBoost and LightGBM, models of treelite
+        "estimator": [
+            HasMethods([method]) for method in ("fit", "save_raw", "model_to_string", "get_tree_accessor")
+        ],
         "weighting": [StrOptions({"empirical", "path_dependent"})],
         "feature_groups": [dict, None],
         "prefit": ["boolean", StrOptions({"auto"})],
@@ -62,6 +73,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             inner = get_tags(self.estimator)
             tags.input_tags.sparse = inner.input_tags.sparse
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
+            tags.input_tags.categorical = tags.input_tags.string = self._takes_objects
             tags.target_tags.required = not _is_fitted(self.estimator)
             tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
@@ -87,7 +99,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             X, sample_weight, partitions = self._take_partitions(X, y, sample_weight)
             y = None
         if not isinstance(_thaw(self.estimator), Pipeline):
-            X = check_rows(X)
+            X = check_rows(X, self._takes_objects)
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
         X = validate_data(self, X, skip_check_array=True)
@@ -113,8 +125,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         reader = find_reader(model)
         if reader is None:
             raise TypeError(
-                f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or "
-                "LightGBM model or booster, or a random planted forest"
+                f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or LightGBM "
+                "model or booster, a CatBoost model, a treelite model, or a random planted forest"
             )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -129,6 +141,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             self._model = replace(self._model, input=spec)
         self._model_names = self._name_features(Xt)
         self._check_columns(Xt)
+        read = self._model
+        self._model = replace(read, input=name_categories(Xt, read.input, read.ensemble.grid))
         if self.weighting == "path_dependent":
             if self._model.ensemble.ratio is None:
                 raise ValueError(
@@ -171,7 +185,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         if isinstance(estimator, FrozenEstimator):
             return True
         if self.prefit is True:
-            check_is_fitted(estimator)
+            if not _is_fitted(estimator):
+                check_is_fitted(estimator)
             return True
         fitted = self.prefit == "auto" and _is_fitted(estimator)
         if y is None and not fitted:
@@ -197,7 +212,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         weight: NDArray[np.float64] | None,
         fit_params: dict[str, Any],
     ) -> Any:
-        estimator = clone(self.estimator)
+        estimator = _unfitted(self.estimator)
         y = self._check_target(
             X, y, is_classifier(estimator), encode=not takes_any_labels(_steps(estimator)[-1])
         )
@@ -244,13 +259,21 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
     # -- the model's own space ----------------------------------------------------------------
 
     def _to_model_space(self, X: Any) -> Any:
-        return X if self._preprocess is None else check_rows(self._preprocess.transform(X))
+        if self._preprocess is None:
+            return X
+        return check_rows(self._preprocess.transform(X), self._takes_objects)
+
+    @property
+    def _takes_objects(self) -> bool:
+        """Whether the model takes arrays of strings, as CatBoost does."""
+        model = _steps(self.estimator)[-1]
+        return hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.categorical)
 
     def _check_X(self, X: Any) -> Any:
         """Check rows given after fitting, and take them to the model's space."""
         check_is_fitted(self)
         if self._preprocess is None:
-            X = check_rows(X)
+            X = check_rows(X, self._takes_objects)
         X = validate_data(self, X, reset=False, skip_check_array=True)
         Xt = self._to_model_space(X)
         self._check_columns(Xt)
@@ -413,6 +436,8 @@ def _encode_eval_set(eval_set: Any, classes: NDArray[Any]) -> Any:
     """The pairs of rows and labels that XGBoost and LightGBM watch while they fit, their labels encoded as y is."""
     if eval_set is None:
         return None
+    if not isinstance(eval_set, (list, tuple)):  # CatBoost's Pool: its labels are its own affair
+        return eval_set
     if isinstance(eval_set, tuple):
         return (eval_set[0], _encode(eval_set[1], classes, "eval_set"), *eval_set[2:])
     return [_encode_eval_set(pair, classes) for pair in eval_set]
@@ -454,7 +479,18 @@ def _steps(estimator: Any) -> list[Any]:
     return [*(step for _, step in model.steps[:-1]), *_steps(model.steps[-1][1])]
 
 
+def _unfitted(estimator: Any) -> Any:
+    """A copy to be fitted."""
+    try:
+        return clone(estimator)
+    except RuntimeError:
+        # CatBoost copies parameters (lists, say) where it is asked for them, which clone takes for a change
+        return deepcopy(estimator)
+
+
 def _is_fitted(estimator: Any) -> bool:
+    if callable(own := getattr(estimator, "is_fitted", None)) and own():
+        return True  # CatBoost's sums of models, which have no attribute that scikit-learn looks for
     try:
         check_is_fitted(estimator)
     except (NotFittedError, TypeError):

@@ -92,7 +92,7 @@ def _one_row(estimator: Any, X: Any) -> Any:
     if hasattr(row, "to_pandas"):
         row = row.to_pandas()
     if not is_frame(X):
-        if estimator._preprocess is None:
+        if estimator._preprocess is None and not estimator._model.input.encoders:
             return np.zeros((1, X.shape[1]))
         values = row.to_numpy() if is_frame(row) else _dense(row)
         return values if values.shape[1] == X.shape[1] else np.resize(values, (1, X.shape[1]))

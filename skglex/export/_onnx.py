@@ -310,6 +310,7 @@ def _inverse_link(graph: _Graph, link: str, margin: str) -> str:
         "multiclass_ova": lambda: graph.add("Sigmoid", margin),
         "softmax": lambda: graph.add("Softmax", margin, axis=1),
         "hinge": lambda: graph.cast(graph.add("Greater", margin, graph.constant(np.float64(0))), np.float64),
+        "mean_variance": lambda: _mean_variance(graph, margin),
         "max_index": lambda: graph.cast(graph.add("ArgMax", margin, axis=1, keepdims=1), np.float64),
     }
     if name not in links:
@@ -324,6 +325,11 @@ def _softplus(graph: _Graph, margin: str) -> str:
     zero, one = (graph.constant(np.float64(number)) for number in (0, 1))
     small = graph.add("Exp", graph.add("Neg", graph.add("Abs", margin)))
     return graph.add("Add", graph.add("Max", margin, zero), graph.add("Log", graph.add("Add", one, small)))
+
+
+def _mean_variance(graph: _Graph, margin: str) -> str:
+    variance = graph.add("Exp", graph.add("Add", margin, margin))
+    return graph.add("Where", graph.constant(np.array([[True, False]])), margin, variance)
 
 
 def _check_classes(classes: NDArray[Any], n_outputs: int, link: str) -> NDArray[Any]:

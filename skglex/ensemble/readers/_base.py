@@ -16,6 +16,8 @@ from skglex.ensemble._leaves import LeafEnsemble
 _READERS = {
     "xgboost": "skglex.ensemble.readers._xgboost",
     "lightgbm": "skglex.ensemble.readers._lightgbm",
+    "catboost": "skglex.ensemble.readers._catboost",
+    "treelite": "skglex.ensemble.readers._treelite_model",
     "skglex": "skglex.ensemble.readers._planted_forest",
 }
 # Classifiers of these modules refuse labels other than 0 .. K-1.
@@ -39,6 +41,9 @@ class InputSpec:
         The same for a model that knows their order among the categorical columns of a data frame, not the columns.
     unknown_is_missing : bool
         Whether a category that is not among ``categories`` counts as missing (else it is refused).
+    encoders : mapping of int to callable
+        From a column of raw categories (of an array or of a data frame) to codes, -1 for a category that is in no
+        split, for the features whose categories the model encodes itself without keeping them.
     missing : float
         The value that counts as missing, besides NaN.
     sparse_is_missing : bool
@@ -58,6 +63,7 @@ class InputSpec:
     categories: Mapping[int, NDArray[Any]] = field(default_factory=dict)
     frame_categories: list[NDArray[Any]] | None = None
     unknown_is_missing: bool = False
+    encoders: Mapping[int, Callable[[Any], NDArray[np.float64]]] = field(default_factory=dict)
     missing: float = np.nan
     sparse_is_missing: bool = False
     missing_zeros: frozenset[int] = frozenset()
