@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
@@ -13,10 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.ensemble._forest import ForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import LabelEncoder
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch, check_random_state, column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -74,8 +78,11 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             tags.input_tags.sparse = inner.input_tags.sparse
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
             tags.input_tags.categorical = tags.input_tags.string = self._takes_objects
-            tags.target_tags.required = not _is_fitted(self.estimator)
-            tags.target_tags.multi_output = inner.target_tags.multi_output
+            tags.target_tags.required = inner.target_tags.required and not _is_fitted(self.estimator)
+            # scikit-learn's trees and forests keep the classes of several targets apart, which is refused
+            tags.target_tags.multi_output = (
+                inner.target_tags.multi_output and not self._averages_probabilities()
+            )
         return tags
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -104,6 +111,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             X = np.asarray(X)
         X = validate_data(self, X, skip_check_array=True)
         weight = None if sample_weight is None else self._check_weight(sample_weight, X)
+        reader = _reader_of(_steps(self.estimator)[-1])
         self.classes_: Any = None
         if self._takes_as_is(y):
             self.estimator_ = self.estimator
@@ -122,12 +130,6 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         before = _steps(self.estimator_)[:-1]
         self._preprocess: Any = make_pipeline(*before) if before else None
         model = self._final_model()
-        reader = find_reader(model)
-        if reader is None:
-            raise TypeError(
-                f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or LightGBM "
-                "model or booster, a CatBoost model, a treelite model, or a random planted forest"
-            )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self._model = reader(model)
@@ -166,6 +168,11 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         """The tree model itself: the estimator, or the last step of a pipeline."""
         return _steps(self.estimator_)[-1]
 
+    def _averages_probabilities(self) -> bool:
+        """Whether the estimator is a classifier of scikit-learn's whose margin is a probability."""
+        kinds = DecisionTreeClassifier | ForestClassifier | VotingClassifier | BaggingClassifier
+        return isinstance(_steps(self.estimator)[-1], kinds)
+
     def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
@@ -189,7 +196,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                 check_is_fitted(estimator)
             return True
         fitted = self.prefit == "auto" and _is_fitted(estimator)
-        if y is None and not fitted:
+        if y is None and not fitted and get_tags(estimator).target_tags.required:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: the estimator is not "
                 "fitted (clones never are). Pass y, or keep a fitted model as it is with "
@@ -213,9 +220,9 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         fit_params: dict[str, Any],
     ) -> Any:
         estimator = _unfitted(self.estimator)
-        y = self._check_target(
-            X, y, is_classifier(estimator), encode=not takes_any_labels(_steps(estimator)[-1])
-        )
+        if y is not None:  # an outlier detector needs none
+            encode = not takes_any_labels(_steps(estimator)[-1])
+            y = self._check_target(X, y, is_classifier(estimator), encode=encode)
         if self.classes_ is not None:
             fit_params = {
                 key: _encode_eval_set(value, self.classes_) if key.endswith("eval_set") else value
@@ -402,6 +409,17 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                     f"{ours[row, output]!r}, off by {error[row, output]:.3g} (rounding: {rounding[output]:.1g})"
                 )
             )
+
+
+def _reader_of(model: Any) -> Callable[[Any], ReadModel]:
+    reader = find_reader(model)
+    if reader is None:
+        raise TypeError(
+            f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or LightGBM model or "
+            "booster, a CatBoost model, a tree, forest or boosting model of scikit-learn (or a voting or bagging "
+            "ensemble of these), a treelite model, or a random planted forest"
+        )
+    return reader
 
 
 def _rounding(read: ReadModel) -> NDArray[np.float64]:

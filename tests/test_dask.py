@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
@@ -496,3 +497,12 @@ def test_too_many_components(data, model, local):
     same(dec.shap_values(as_frame(data[0])), local.shap_values(data[0]))
     with pytest.raises(ValueError, match="more than max_components=2"):
         dec.transform(as_frame(data[0]))
+
+
+def test_isolation_forest(data):
+    X = data[0].fillna(0.0)
+    model = IsolationForest(n_estimators=10, random_state=0).fit(X)
+    rows = as_frame(X)
+    one, dec = FeatureRemover(model, ["b"]).fit(X), FeatureRemover(model, ["b"]).fit(rows)
+    for method in ["predict", "decision_function", "score_samples"]:
+        same(getattr(dec, method)(rows), getattr(one, method)(X))

@@ -97,7 +97,8 @@ def _rows(decomposer: GlexDecomposer, Xt: Any) -> tuple[NDArray[np.float64], NDA
         data[:, player] = column_values(Xt, feature, spec)
         column = raw_column(Xt, feature)
         kind = str(column.dtype).lower()
-        if feature in spec.encoders or kind.startswith(("category", "categorical", "enum")):
+        encoded = feature in spec.encoders or feature in spec.categories
+        if encoded or kind.startswith(("category", "categorical", "enum")):
             display[player] = np.asarray(column.to_list() if is_frame(Xt) else column, dtype=object)
     if not display:
         return data, None

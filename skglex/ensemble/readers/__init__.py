@@ -4,9 +4,16 @@ import copyreg
 
 import treelite
 
-from skglex.ensemble.readers._base import LARGEST_ZERO, InputSpec, ReadModel, find_reader, takes_any_labels
+from skglex.ensemble.readers._base import (
+    LARGEST_ZERO,
+    InputSpec,
+    Isolation,
+    ReadModel,
+    find_reader,
+    takes_any_labels,
+)
 
-__all__ = ["LARGEST_ZERO", "InputSpec", "ReadModel", "find_reader", "takes_any_labels"]
+__all__ = ["LARGEST_ZERO", "InputSpec", "Isolation", "ReadModel", "find_reader", "takes_any_labels"]
 
 # A treelite model holds a pointer, which `copy`, `pickle` and so scikit-learn's `clone` refuse; its bytes do as well.
 copyreg.pickle(
