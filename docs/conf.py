@@ -1,4 +1,4 @@
-"""Sphinx configuration; build with ``python -m sphinx docs docs/_build``."""
+"""Sphinx configuration; build with ``python -m sphinx -W docs docs/_build``, quickly with ``-D plot_gallery=0``."""
 
 import skglex
 
@@ -10,22 +10,31 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "myst_parser",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 default_role = "code"
+
 html_theme = "pydata_sphinx_theme"
+html_theme_options = {"show_prev_next": False, "show_toc_level": 2, "secondary_sidebar_items": ["page-toc"]}
+html_sidebars = {"index": [], "api": [], "how_to/index": []}
+html_show_sourcelink = False
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings have them
 numpydoc_show_class_members = False
 
+linkcheck_ignore = ["https?://"]  # what is left are links to files; sphinx itself checks those between pages
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
+    "ignore_pattern": r"/(__init__|larger_than_memory)\.py|/paper/",
     "doc_module": ("skglex",),
     "backreferences_dir": None,
 }
