@@ -19,7 +19,10 @@ def one_thread():
         yield
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.rst")), ids=lambda path: path.name)
+PAGES = sorted([*(ROOT / "docs").glob("*.rst"), *(ROOT / "docs" / "how_to").glob("*.rst")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_page(page):
     result = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS, encoding="utf-8")
     assert result.failed == 0
