@@ -159,6 +159,30 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     True
     >>> decomposer.strongest_components(1)[0].name
     'x0:x1'
+
+    SHAP values, interactions and partial dependence are sums of components:
+
+    >>> parts = [decomposer[name].evaluate(X) for name in ["x0", "x0:x1", "x0:x2"]]
+    >>> shap_values = decomposer.shap_values(X)
+    >>> np.allclose(shap_values[:, 0], parts[0] + parts[1] / 2 + parts[2] / 2)
+    True
+    >>> interactions = decomposer.shap_interaction_values(X)
+    >>> np.allclose(interactions[:, 0, 1], parts[1] / 2)
+    True
+    >>> np.allclose(decomposer.partial_dependence("x0", X), decomposer.intercept_ + parts[0])
+    True
+
+    Where the background is, along a feature:
+
+    >>> axis = decomposer.feature_axis("x0")
+    >>> bool(np.isclose(decomposer.background_weights(axis).sum(), 1))
+    True
+
+    What a `Component` asks the decomposer for, by position:
+
+    >>> axes, values = decomposer.component_table(0)
+    >>> np.array_equal(decomposer.component_values(0, X), decomposer["x0"].evaluate(X))
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -225,7 +249,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
 
         Returns
         -------
-        self : GlexDecomposer
+        GlexDecomposer
+            The fitted estimator itself.
 
         Raises
         ------
@@ -292,6 +317,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
@@ -328,6 +354,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         Returns
         -------
         ndarray of shape (``n_components_``,), object
+            Of several outputs ``class__component``; the last of each output is ``remainder``, where there is one.
         """
         check_is_fitted(self)
         self._require_components()
@@ -364,10 +391,12 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         Parameters
         ----------
         k : int, default=10
+            How many.
 
         Returns
         -------
-        list of Component, the strongest first
+        list of Component
+            The strongest first.
         """
         components, background = self.components_, self._background
         if "component_importances" not in self._lazy:
@@ -402,6 +431,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
@@ -423,6 +453,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
@@ -446,6 +477,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         features : str, int or list of these
             Names or positions; with ``feature_groups``, a group by its name.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
@@ -474,6 +506,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         Returns
         -------
         Axis
+            Its ``edges`` are those of all trees; a component's axis has those of its own leaves.
         """
         check_is_fitted(self)
         slot = self._slot(feature)
@@ -659,7 +692,20 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
 
     @per_partition
     def component_values(self, position: int, X: Any) -> NDArray[np.float64]:
-        """Values of one component at given rows; see `Component.evaluate`."""
+        """One component at given rows; see `Component.evaluate`.
+
+        Parameters
+        ----------
+        position : int
+            Of the component in ``components_``.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            On the margin scale.
+        """
 
         def compute(bins: NDArray[Any], **params: Any) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))
@@ -671,7 +717,20 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         return self._squeeze(self._on_rows(self._check_X(X), (), compute, "the component").T)
 
     def component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        """Axes and values of one component's table; see `Component.values`."""
+        """The table of one component; see `Component.values`.
+
+        Parameters
+        ----------
+        position : int
+            Of the component in ``components_``.
+
+        Returns
+        -------
+        axes : tuple of Axis
+            Features and bins along the axes.
+        values : ndarray of shape (n_bins, ...) or (n_bins, ..., n_outputs)
+            On the margin scale.
+        """
         tables = self._tables
         if not tables.tabulated[position]:
             tables = self._decomposition.table_on_demand(

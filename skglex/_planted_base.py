@@ -66,12 +66,14 @@ class BasePlantedForest(BaseEstimator, ABC):
         X : array-like of shape (n_samples, n_features)
             NaN is a missing value. pandas categorical columns are ordered by the mean target.
         y : array-like of shape (n_samples,) or, for a regressor, (n_samples, n_outputs)
+            Targets or labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Rows of weight 0 are left out.
 
         Returns
         -------
         self
+            The fitted forest itself.
         """
         more = self.warm_start and hasattr(self, "leaves_")
         n_old = self.leaves_.n_families if more else 0

@@ -129,6 +129,8 @@ class RandomPlantedForestRegressor(RegressorMixin, BasePlantedForest):
     >>> X = rng.uniform(-1, 1, size=(500, 3))
     >>> y = X[:, 0] + 2 * X[:, 0] * X[:, 1]
     >>> forest = RandomPlantedForestRegressor(random_state=0).fit(X, y)
+    >>> forest.predict(X[:5]).shape
+    (5,)
     >>> forest.score(X, y) > 0.99
     True
     >>> forest.feature_importances_.round(2)
@@ -189,10 +191,12 @@ class RandomPlantedForestRegressor(RegressorMixin, BasePlantedForest):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Sums of the leaves that the rows are in, averaged over the families.
         """
         margin = self._margin(X)
         return margin[:, 0] if self._flat else margin
@@ -314,6 +318,10 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
     >>> forest = RandomPlantedForestClassifier(random_state=0).fit(X, y)
     >>> forest.predict_proba(X[:1]).round(1)
     array([[1., 0., 0.]])
+    >>> forest.predict(X[:1])
+    array([0])
+    >>> forest.decision_function(X[:1]).shape
+    (1, 3)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -410,6 +418,7 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
@@ -428,10 +437,12 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
         """
         margin = self._margin(X)
         p = inverse_link(self._link, margin)
@@ -443,10 +454,12 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Labels, as in ``classes_``.
         """
         score = self.decision_function(X)
         return self.classes_[(score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)]

@@ -99,6 +99,7 @@ class FeatureRemover(TreeModelWrapper):
     random_state : int, RandomState instance or None, default=None
         Draws the background.
     verbose : int, default=0
+        With 1, long work shows its progress.
 
     Attributes
     ----------
@@ -137,6 +138,38 @@ class FeatureRemover(TreeModelWrapper):
     >>> gap = lambda p: p[X[:, 0] == 1].mean() - p[X[:, 0] == 0].mean()
     >>> bool(gap(fair.predict(X)) < 0.5 * gap(model.predict(X)))
     True
+
+    With the squared error the margin is the prediction. As an ordinary booster, and as ONNX:
+
+    >>> import numpy as np
+    >>> import xgboost
+    >>> np.array_equal(fair.margin(X), fair.predict(X))
+    True
+    >>> 0 < fair.score(X, y) < model.score(X, y)
+    True
+    >>> booster = fair.to_xgboost()
+    >>> np.allclose(booster.predict(xgboost.DMatrix(X)), fair.predict(X), rtol=1e-4)
+    True
+    >>> [output.name for output in fair.to_onnx().graph.output]
+    ['margin', 'variable']
+
+    Of a classifier, without the difference that sex makes to the odds of a salary above 30:
+
+    >>> from xgboost import XGBClassifier
+    >>> classifier = XGBClassifier(n_estimators=20, max_depth=2).fit(X, y > 30)
+    >>> fair = FeatureRemover(classifier, features=[0]).fit(X)
+    >>> odds = fair.decision_function(X)
+    >>> np.allclose(fair.predict_proba(X)[:, 1], 1 / (1 + np.exp(-odds)))
+    True
+    >>> np.allclose(np.exp(fair.predict_log_proba(X)), fair.predict_proba(X))
+    True
+
+    Of an isolation forest, which gives scores:
+
+    >>> from sklearn.ensemble import IsolationForest
+    >>> forest = IsolationForest(n_estimators=10, random_state=0).fit(X)
+    >>> FeatureRemover(forest, features=[0]).fit(X).score_samples(X).shape
+    (2000,)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -205,7 +238,8 @@ class FeatureRemover(TreeModelWrapper):
 
         Returns
         -------
-        self : FeatureRemover
+        FeatureRemover
+            The fitted estimator itself.
         """
         X, Xt = self._fit_model(X, y, sample_weight, fit_params)
         self._prove(Xt)
@@ -237,10 +271,12 @@ class FeatureRemover(TreeModelWrapper):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The sign says the class, or who is an outlier.
         """
         check_is_fitted(self)
         if self._model.isolation is None:
@@ -255,10 +291,12 @@ class FeatureRemover(TreeModelWrapper):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            From -1 to 0.
         """
         check_is_fitted(self)
         isolation = self._model.isolation
@@ -296,6 +334,7 @@ class FeatureRemover(TreeModelWrapper):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            On the scale of the model's own ``predict``.
         """
         check_is_fitted(self)
         if self._model.isolation is not None:
@@ -317,10 +356,12 @@ class FeatureRemover(TreeModelWrapper):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
         """
         return self._to_probabilities(self._output(X))
 
@@ -332,10 +373,12 @@ class FeatureRemover(TreeModelWrapper):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -347,12 +390,16 @@ class FeatureRemover(TreeModelWrapper):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            True labels or targets.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
 
         Returns
         -------
         float
+            As scikit-learn's ``accuracy_score`` or ``r2_score``.
         """
         metric = accuracy_score if is_classifier(self) else r2_score
         # numbers, even of a Dask collection

@@ -18,13 +18,30 @@ class Axis:
     Attributes
     ----------
     feature : str
+        Its name.
     edges : ndarray
         Numeric: bin ``i`` is ``edges[i - 1] <= x < edges[i]`` in float64, the first and last reaching to
         infinity, so that ``numpy.searchsorted(edges, x, side="right")`` is the bin of x. Categorical: the
         categories (codes, where the model knows only these), bin ``i`` for the i-th and then one bin for any other.
     categorical : bool
+        Whether the bins are categories.
     missing : int
         The bin of a missing value: always the last.
+    n_bins : int
+        Number of bins, with that of missing values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from skglex import GlexDecomposer
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> decomposer = GlexDecomposer(DecisionTreeRegressor().fit(X, [1, 2, 6])).fit(X)
+    >>> axis = decomposer["x0"].axes[0]
+    >>> axis.feature, axis.n_bins, axis.missing
+    ('x0', 4, 3)
+    >>> np.searchsorted(axis.edges, [0.2, 1.7], side="right")
+    array([0, 2])
     """
 
     feature: str
@@ -68,6 +85,21 @@ class Component:
     values : ndarray of shape (n_bins, ...) or (n_bins, ..., n_outputs)
         The component over the bins, on the margin scale. A component that is not tabulated has its table made
         now, or raises a ValueError with the size if it does not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from skglex import GlexDecomposer
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> decomposer = GlexDecomposer(DecisionTreeRegressor().fit(X, [1, 2, 6])).fit(X)
+    >>> decomposer.intercept_
+    3.0
+    >>> component = decomposer["x0"]
+    >>> component.values[:3]
+    array([-2., -1.,  3.])
+    >>> component.evaluate([[1.9]])
+    array([3.])
     """
 
     def __init__(self, source: ComponentSource, position: int, name: str, features: tuple[str, ...]) -> None:

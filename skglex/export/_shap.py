@@ -24,6 +24,7 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
     decomposer : GlexDecomposer
         Fitted.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        Rows, with the columns of those given to `fit`.
     interactions : bool, default=False
         SHAP interaction values instead.
 

@@ -26,6 +26,7 @@ def to_shapiq(
     decomposer : GlexDecomposer
         Fitted.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        Rows, with the columns of those given to `fit`.
     order : int, default=None
         Highest order of a component. None: all that the decomposer has.
     output : label, default=None

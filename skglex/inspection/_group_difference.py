@@ -92,6 +92,7 @@ def group_difference(
     Returns
     -------
     float
+        The statistic of the one group minus that of the reference.
 
     See Also
     --------

@@ -102,6 +102,7 @@ def truncated_margin(
     decomposer : GlexDecomposer
         Fitted.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        Rows, with the columns of those given to `fit`.
     order : int
         Highest order that is kept; 0 gives the intercept.
     sample_weight : array-like of shape (n_samples,), default=None

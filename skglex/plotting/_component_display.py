@@ -55,6 +55,13 @@ class ComponentDisplay:
     >>> display = ComponentDisplay.from_decomposer(decomposer, ["hr", ("hr", "workingday"), "hr:temp"])
     >>> [ax.get_xlabel() for ax in display.axes_]
     ['hr', 'hr', 'hr']
+
+    Drawn again, on axes of one's own:
+
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> display.plot(ax=ax).figure_ is figure
+    True
     """
 
     def __init__(self, panels: list[Panel], *, label: str = "margin") -> None:
@@ -107,6 +114,7 @@ class ComponentDisplay:
         Returns
         -------
         ComponentDisplay
+            With what was drawn in its attributes.
         """
         import_pyplot(f"{cls.__name__}.from_decomposer")
         output = output_position(decomposer, class_)
@@ -131,13 +139,18 @@ class ComponentDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, or array of Axes, default=None
+            Where to draw. None: a new figure.
         background : bool, default=True
+            As in `from_decomposer`.
         same_scale : bool, default=True
+            As in `from_decomposer`.
         n_cols : int, default=3
+            As in `from_decomposer`.
 
         Returns
         -------
         ComponentDisplay
+            With what was drawn in its attributes.
         """
         from matplotlib.colors import Normalize
 

@@ -53,6 +53,13 @@ class ImportanceDisplay:
     >>> display = ImportanceDisplay.from_decomposer(decomposer, kind="order")
     >>> display.heights.shape
     (4, 4)
+
+    Drawn again, on axes of one's own:
+
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> display.plot(ax=ax).figure_ is figure
+    True
     """
 
     def __init__(
@@ -102,6 +109,7 @@ class ImportanceDisplay:
         Returns
         -------
         ImportanceDisplay
+            With what was drawn in its attributes.
         """
         import_pyplot(f"{cls.__name__}.from_decomposer")
         if kind not in ("component", "order"):
@@ -129,10 +137,12 @@ class ImportanceDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
+            Where to draw. None: a new figure.
 
         Returns
         -------
         ImportanceDisplay
+            With what was drawn in its attributes.
         """
         plt = import_pyplot("ImportanceDisplay.plot")
         self.figure_, self.ax_ = make_axes(

@@ -51,6 +51,13 @@ class ShapDisplay:
     >>> display = ShapDisplay.from_decomposer(decomposer, decomposer.explained_features_[0], X)
     >>> display.ax_.get_ylabel()
     'SHAP value, margin'
+
+    Drawn again, on axes of one's own:
+
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> display.plot(ax=ax).figure_ is figure
+    True
     """
 
     def __init__(
@@ -110,6 +117,7 @@ class ShapDisplay:
         Returns
         -------
         ShapDisplay
+            With what was drawn in its attributes.
         """
         import_pyplot(f"{cls.__name__}.from_decomposer")
         output = output_position(decomposer, class_)
@@ -149,11 +157,14 @@ class ShapDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
+            Where to draw. None: a new figure.
         background : bool, default=True
+            As in `from_decomposer`.
 
         Returns
         -------
         ShapDisplay
+            With what was drawn in its attributes.
         """
         plt = import_pyplot("ShapDisplay.plot")
         self.figure_, ax = make_axes(plt, ax, (6.0, 4.0))

@@ -56,6 +56,13 @@ class WaterfallDisplay:
     'hr = 8, workingday = 0'
     >>> bool(abs(display.intercept + display.values.sum() - model.predict(X[8:9])[0]) < 1e-3)
     True
+
+    Drawn again, on axes of one's own:
+
+    >>> import matplotlib.pyplot as plt
+    >>> figure, ax = plt.subplots()
+    >>> display.plot(ax=ax).figure_ is figure
+    True
     """
 
     def __init__(
@@ -88,6 +95,7 @@ class WaterfallDisplay:
         Returns
         -------
         WaterfallDisplay
+            With what was drawn in its attributes.
         """
         import_pyplot(f"{cls.__name__}.from_decomposer")
         output = output_position(decomposer, class_)
@@ -118,10 +126,12 @@ class WaterfallDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
+            Where to draw. None: a new figure.
 
         Returns
         -------
         WaterfallDisplay
+            With what was drawn in its attributes.
         """
         plt = import_pyplot("WaterfallDisplay.plot")
         n = len(self.values)
