@@ -19,6 +19,7 @@ exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 default_role = "code"
 
+html_title = "skglex"
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {"show_prev_next": False, "show_toc_level": 2, "secondary_sidebar_items": ["page-toc"]}
 html_sidebars = {"index": [], "api": [], "how_to/index": []}
@@ -34,7 +35,6 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"/(__init__|larger_than_memory)\.py|/paper/",
     "doc_module": ("skglex",),
     "backreferences_dir": None,
 }
