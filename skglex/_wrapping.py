@@ -375,7 +375,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         grid = self._model.ensemble.grid
         bins = np.empty((len(grid.features), len(weight)), grid.dtype)
         for start, stop in bin_chunks(Xt, grid):
-            bins[:, start:stop] = bin_rows(Xt, self._model.input, grid, start, stop)
+            bins[:, start:stop] = bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)
         # shares do not depend on the scale, and a power of two is exact: sums of huge weights stay finite
         exponent = int(np.frexp(weight.max())[1])
         return Background(bins, np.ldexp(weight, -exponent)), exponent

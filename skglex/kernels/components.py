@@ -234,26 +234,33 @@ def look_up(
     step = out.shape[0] // n_outputs
     for i in range(chosen.shape[0]):
         c = chosen[i]
+        first, last = axis_ptr[c], axis_ptr[c + 1] - 1
+        stride_0, m0, m1 = stride[first], maps[map_ptr[first] :], maps[map_ptr[last] :]
         # a component's table stays in cache for all rows of the chunk
         for start in range(r0, r1, BLOCK):
             stop = min(start + BLOCK, r1)
             n = stop - start
-            first = axis_ptr[c]
-            for a in range(first, axis_ptr[c + 1]):
-                b = bins[axis_slot[a], start:stop]
-                m = maps[map_ptr[a] :]
-                s = stride[a]
-                if a == first:
+            b0, b1 = bins[axis_slot[first], start:stop], bins[axis_slot[last], start:stop]
+            if last > first + 1:
+                for r in range(n):
+                    cell[r] = stride_0 * m0[b0[r]] + m1[b1[r]]
+                for a in range(first + 1, last):
+                    b, m = bins[axis_slot[a], start:stop], maps[map_ptr[a] :]
                     for r in range(n):
-                        cell[r] = s * m[b[r]]
-                else:
-                    for r in range(n):
-                        cell[r] += s * m[b[r]]
+                        cell[r] += stride[a] * m[b[r]]
             for o in range(n_outputs):
                 table = tables[table_ptr[c] + o * n_cells[c] :]
                 target = out[column[i] + o * step, start:stop]
-                for r in range(n):
-                    target[r] = table[np.uint64(cell[r])]  # unsigned: no wrap-around to look out for
+                # unsigned indices: no wrap-around to look out for
+                if last == first:
+                    for r in range(n):
+                        target[r] = table[np.uint64(m0[b0[r]])]
+                elif last == first + 1:
+                    for r in range(n):
+                        target[r] = table[np.uint64(stride_0 * m0[b0[r]] + m1[b1[r]])]
+                else:
+                    for r in range(n):
+                        target[r] = table[np.uint64(cell[r])]
 
 
 @njit(cache=True, nogil=True)
