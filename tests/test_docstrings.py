@@ -9,7 +9,7 @@ import pytest
 
 validate = pytest.importorskip("numpydoc.validate")
 
-# Style that is left free: extended summaries, "See Also" sections, the mood of the summary, and a period after each item.
+# Style left free: extended summaries, "See Also", the mood of the summary, a period after each item.
 FREE = {"ES01", "SA01", "SA04", "SS05", "PR09", "RT05", "YD01"}
 # Of what the documentation of a class has in its own docstring.
 IN_CLASS = {"EX01", "GL08"}
@@ -40,7 +40,9 @@ def members(cls):
     for owner in inspect.getmro(cls):
         if owner.__module__.startswith("skglex"):
             for name, value in vars(owner).items():
-                if not name.startswith("_") and (callable(value) or isinstance(value, (property, classmethod))):
+                if not name.startswith("_") and (
+                    callable(value) or isinstance(value, (property, classmethod))
+                ):
                     yield name, value
 
 
