@@ -26,6 +26,7 @@ html_sidebars = {"index": [], "api": [], "how_to/index": []}
 html_show_sourcelink = False
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the docstrings have them
 numpydoc_show_class_members = False
 
