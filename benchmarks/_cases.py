@@ -114,7 +114,7 @@ def sweep(kind: str, weighting: str, axis: str, values: tuple[int, ...], **size:
     )
 
 
-def paper(axis: str, values: tuple[int, ...], **size: int) -> Case:
+def paper(axis: str, values: tuple[int, ...], linked: tuple[str, ...] = (), **size: int) -> Case:
     """The paper's run-time experiment: fitting included, as its times are."""
     path = "path_dependent"
     ways = (
@@ -140,6 +140,7 @@ def paper(axis: str, values: tuple[int, ...], **size: int) -> Case:
         ways,
         axis=axis,
         values=values,
+        linked=linked,
         figure="paper",
         memory=False,
     )
@@ -407,7 +408,7 @@ CASES: tuple[Case, ...] = (
     sweep("shap", "path_dependent", "features", (5, 10, 30, 100, 300)),
     sweep("shap", "empirical", "background", (100, 1_000, 10_000, 100_000, 1_000_000), trees=100, rows=1_000),
     # -- the paper's figure
-    paper("rows", (100, 300, 1_000, 3_000, 10_000), features=8, depth=4, trees=100),
+    paper("rows", (100, 300, 1_000, 3_000, 10_000), ("train", "background"), features=8, depth=4, trees=100),
     paper("features", (2, 4, 6, 8, 10), rows=10_000, train=10_000, background=10_000, depth=4, trees=100),
     paper("trees", (1, 10, 100, 1_000), rows=1_000, train=1_000, background=1_000, features=8, depth=4),
     paper("depth", (2, 4, 6, 8, 10), rows=1_000, train=1_000, background=1_000, features=6, trees=100),

@@ -74,8 +74,7 @@ def table(case: Case, size: Size, found: Sequence[Measured]) -> str:
         ratio = ""
         if base.seconds and out is not base:
             ratio = _ratio(np.array(out.seconds) / base.seconds)
-        busy = np.median(out.cpu) / np.median(out.seconds)
-        cores = "" if np.isnan(busy) else f"{busy:.1f}"
+        cores = f"{np.median(out.cpu) / np.median(out.seconds):.1f}" if out.cpu else ""
         memory = "" if out.memory is None else f"{out.memory:,.0f} MB"
         if memory and out.rows < size.rows:
             memory += f" ({out.rows:,} rows)"

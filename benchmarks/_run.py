@@ -112,15 +112,15 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def time_call(call: Call, rows: int) -> tuple[float, float]:
-    """Wall and CPU seconds of one call; short ones are repeated."""
+def time_call(call: Call, rows: int) -> tuple[float, float | None]:
+    """Wall and CPU seconds of one call; short ones are repeated. No CPU seconds of what took its own time."""
     calls, cpu, start = 0, time.process_time(), time.perf_counter()
     while True:
         result = call(rows)
         calls += 1
         wall = time.perf_counter() - start
         if isinstance(result, Seconds):
-            return float(result), float("nan")
+            return float(result), None
         if wall >= SHORTEST:
             return wall / calls, (time.process_time() - cpu) / calls
 
@@ -145,7 +145,7 @@ def affordable_rows(call: Call, rows: int, budget: float) -> int:
     return n
 
 
-def time_scaled(call: Call, timed: int, rows: int) -> tuple[float, float]:
+def time_scaled(call: Call, timed: int, rows: int) -> tuple[float, float | None]:
     """Seconds of a call on all rows; if fewer are timed, the line through two row counts is continued."""
     wall, cpu = time_call(call, timed)
     if timed == rows:
@@ -154,7 +154,7 @@ def time_scaled(call: Call, timed: int, rows: int) -> tuple[float, float]:
     less, _ = time_call(call, few)
     slope = max(0.0, wall - less) / (timed - few) if timed > few else wall / timed
     scaled = wall + slope * (rows - timed)
-    return scaled, cpu * scaled / wall
+    return scaled, None if cpu is None else cpu * scaled / wall
 
 
 def measure(case: Case, data: Data, options: Options) -> list[Measured]:
@@ -195,7 +195,8 @@ def measure(case: Case, data: Data, options: Options) -> list[Measured]:
         for i, call in calls.items():
             wall, cpu = time_scaled(call, found[i].rows, data.size.rows)
             found[i].seconds.append(wall)
-            found[i].cpu.append(cpu)
+            if cpu is not None:
+                found[i].cpu.append(cpu)
     return found
 
 

@@ -73,9 +73,8 @@ def fresh(way: str, step: str = "total", *, label: str = "", cold: bool = False,
 
         return call
 
-    common = (lambda result: result.values) if step == "total" and way not in ("numba",) else None
-    if way.startswith("import"):
-        common = None
+    explains = step == "total" and not way.startswith(("import", "numba"))
+    common = (lambda result: result.values) if explains else None
     return Way(label or way, prepare, common, by_rows=False)
 
 
@@ -120,7 +119,7 @@ def peer_values(way: str, model: Any, X: Any) -> Any:
         from woodelf.explainer import WoodelfExplainer
 
         explainer = WoodelfExplainer(model, feature_perturbation="tree_path_dependent")
-        return explainer.shap_values(_ways._frame(X), verbose=False)
+        return explainer.shap_values(_ways.frame(X), verbose=False)
     import shapiq
 
     values = shapiq.TreeExplainer(model, index="SV", max_order=1, min_order=1).explain_X(X).values

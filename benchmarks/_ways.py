@@ -208,7 +208,7 @@ def shap_explains(method: str, perturbation: str) -> Callable[[Data], Call]:
     return prepare
 
 
-def _frame(X: Any) -> Any:
+def frame(X: Any) -> Any:
     import pandas as pd
 
     return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
@@ -218,11 +218,11 @@ def woodelf_explains(method: str, weighting: str) -> Callable[[Data], Call]:
     def prepare(data: Data) -> Call:
         woodelf = require("woodelf.explainer")
         if weighting == "empirical":
-            explainer = woodelf.WoodelfExplainer(data.model, _frame(data.background))
+            explainer = woodelf.WoodelfExplainer(data.model, frame(data.background))
         else:
             explainer = woodelf.WoodelfExplainer(data.model, feature_perturbation="tree_path_dependent")
-        frame = _frame(data.X)
-        return lambda n: getattr(explainer, method)(frame[:n], verbose=False)
+        table = frame(data.X)
+        return lambda n: getattr(explainer, method)(table[:n], verbose=False)
 
     return prepare
 
@@ -231,12 +231,12 @@ def woodelf_components(weighting: str, max_order: int | None = None) -> Callable
     def prepare(data: Data) -> Call:
         metric = require("woodelf.core.cube_metric").MobiusCoefficients(1, max_order)
         hybrid_woodelf = require("woodelf.woodelf_sparse").hybrid_woodelf
-        frame = _frame(data.X)
-        background = _frame(data.background) if weighting == "empirical" else None
+        table = frame(data.X)
+        background = frame(data.background) if weighting == "empirical" else None
         load = require("woodelf.core.trees.parse_models").load_decision_tree_ensemble_model
-        model = load(data.model, list(frame.columns))
+        model = load(data.model, list(table.columns))
         return lambda n: hybrid_woodelf(
-            model, frame[:n], background, metric, model_was_loaded=True, verbose=False
+            model, table[:n], background, metric, model_was_loaded=True, verbose=False
         )
 
     return prepare
@@ -252,13 +252,13 @@ def woodelf_by_features(values: dict[Any, Any]) -> dict[tuple[int, ...], Any]:
 
 def woodelf_partial_dependence(data: Data) -> Call:
     pdp = require("woodelf.pdp")
-    frame, background = _frame(data.X), _frame(data.background)
+    table, background = frame(data.X), frame(data.background)
 
     def call(n: int) -> Any:
         # it leaves out features that the model does not use
-        centred = pdp.woodelf_fast_pdp(data.model, frame[:n], background, verbose=False)
+        centred = pdp.woodelf_fast_pdp(data.model, table[:n], background, verbose=False)
         mean = data.model.predict(data.background).mean(dtype=np.float64)
-        return np.column_stack([mean + centred.get(name, np.zeros(n)) for name in frame.columns])
+        return np.column_stack([mean + centred.get(name, np.zeros(n)) for name in table.columns])
 
     return call
 

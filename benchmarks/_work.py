@@ -132,7 +132,8 @@ class Recorded:
 class Case:
     """Work of one kind; the first way is the one that the others are compared with.
 
-    ``axis`` and ``values`` make it a sweep over one field of its size, drawn in the picture ``figure``.
+    ``axis`` and ``values`` make it a sweep over one field of its size, and over the ``linked`` ones with it, drawn in
+    the picture ``figure``.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Case:
     recorded: tuple[Recorded, ...] = ()
     axis: str = ""
     values: tuple[int, ...] = ()
+    linked: tuple[str, ...] = ()
     figure: str = ""
     threads: int | None = None
     memory: bool = True
@@ -152,9 +154,7 @@ class Case:
         if not self.axis:
             yield self.size
         for value in self.values:
-            linked = {"train": value, "background": value} if self.figure == "paper" else {}
-            size = replace(self.size, **{self.axis: value})
-            yield replace(size, **linked) if self.axis == "rows" else size
+            yield replace(self.size, **dict.fromkeys((self.axis, *self.linked), value))
 
 
 def prepare(size: Size, threads: int) -> Data:
