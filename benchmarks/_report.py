@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -113,7 +114,7 @@ def draw(sweeps: Sequence[tuple[Case, list[tuple[Size, list[Measured]]]]], path:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    columns = min(3, len(sweeps))
+    columns = math.ceil(math.sqrt(len(sweeps)))
     rows = -(-len(sweeps) // columns)
     figure = Figure(figsize=(5.2 * columns, 4 * rows), layout="constrained")
     FigureCanvasAgg(figure)
@@ -147,6 +148,8 @@ def draw(sweeps: Sequence[tuple[Case, list[tuple[Size, list[Measured]]]]], path:
                     face = "white" if extrapolated else color
                     axes.plot(*zip(*at), "o", color=color, markerfacecolor=face, ms=5)
         axes.set(xscale="log", yscale="log", xlabel=case.axis, ylabel="seconds", title=case.title)
+        axes.set_xticks(case.values, [f"{value:,}" for value in case.values])
+        axes.minorticks_off()
         axes.grid(alpha=0.3)
         axes.legend(fontsize="x-small")
     figure.supxlabel("white points: extrapolated from fewer rows", fontsize="small")

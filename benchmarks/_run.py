@@ -266,7 +266,7 @@ def run(case: Case, size: Size, options: Options) -> list[Measured]:
     threads = case.threads or options.threads
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "data.pickle")
-        in_child(threads, _prepare_child, path, size, threads)
+        in_child(1, _prepare_child, path, size, threads)
         try:
             found: list[Measured] = in_child(threads, _measure_child, path, case.name, options)
         except BrokenProcessPool:
