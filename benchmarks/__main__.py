@@ -38,7 +38,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, help="rows to explain, instead of each case's own")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument(
-        "--budget", type=float, default=10.0, help="seconds a call may take; fewer rows if not"
+        "--budget", type=float, default=10.0, help="CPU seconds a call may take, or fewer rows"
     )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--no-memory", action="store_true", help="leave out the peak memory")

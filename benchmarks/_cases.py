@@ -492,15 +492,15 @@ CASES: tuple[Case, ...] = (
 
 
 def select(patterns: list[str]) -> list[Case]:
-    """Cases whose name or group matches one of the patterns; all without patterns."""
-    if not patterns:
-        return list(CASES)
-    found = [c for c in CASES if any(c.group == p or fnmatch(c.name, p) for p in patterns)]
-    for pattern in patterns:
-        if not any(c.group == pattern or fnmatch(c.name, pattern) for c in CASES):
-            groups = ", ".join(dict.fromkeys(c.group for c in CASES))
+    """Cases whose name or group matches one of the patterns, in their order; all without patterns."""
+    found: dict[str, Case] = {}
+    for pattern in patterns or ["*"]:
+        matches = [case for case in CASES if case.group == pattern or fnmatch(case.name, pattern)]
+        if not matches:
+            groups = ", ".join(dict.fromkeys(case.group for case in CASES))
             raise SystemExit(f"no case matches {pattern!r}. Groups: {groups}; --list shows the cases")
-    return found
+        found |= {case.name: case for case in matches if case.name not in found}
+    return list(found.values())
 
 
 def by_name(name: str) -> Case:

@@ -33,7 +33,7 @@ SHORTEST = 0.05
 
 @dataclass(frozen=True)
 class Options:
-    """How to measure; ``budget`` is the seconds that one call may take."""
+    """How to measure; ``budget`` is the CPU seconds that one call may take."""
 
     repeats: int = 5
     budget: float = 10.0
@@ -43,7 +43,7 @@ class Options:
     @property
     def limit(self) -> float:
         """Seconds after which a way that is not ready to be timed is given up."""
-        return 120 + 10 * self.budget
+        return 300 + 20 * self.budget
 
 
 @dataclass
@@ -126,35 +126,43 @@ def time_call(call: Call, rows: int) -> tuple[float, float | None]:
 
 
 def affordable_rows(call: Call, rows: int, budget: float) -> int:
-    """As many rows as may be timed: what grows with them stays within the budget, a fixed cost is on top."""
+    """As many rows as may be timed: what grows with them stays within the budget, a fixed cost is on top.
+
+    In CPU seconds, which depend less on what else the machine does.
+    """
+
+    def cpu_seconds(n: int) -> float:
+        return time_call(call, n)[1] or 0.0
+
     n = min(rows, COMPARED)
-    wall, _ = time_call(call, n)
-    less = time_call(call, max(1, n // 4))[0] if n < rows else 0.0
-    few = n // 4
+    few, less, spent = n // 4, 0.0, 0.0
+    if n < rows:
+        less, spent = cpu_seconds(few), cpu_seconds(n)
     while n < rows:
-        slope = (wall - less) / (n - few)
         # where the fixed cost is the larger part, the slope is mostly noise
-        most = 4 * n if wall < 2 * less else int(budget / slope)
+        most = 4 * n if spent < 2 * less else int(budget * (n - few) / (spent - less))
         if most < 1.5 * n:
             break
-        few, less, expected = n, wall, wall / n
+        few, less, expected = n, spent, spent / n
         n = min(rows, 8 * n, most)
-        wall, _ = time_call(call, n)
-        if wall > 2 * expected * n:  # something was compiled
-            wall, _ = time_call(call, n)
+        spent = cpu_seconds(n)
+        if spent > 2 * expected * n:  # something was compiled
+            spent = cpu_seconds(n)
     return n
 
 
 def time_scaled(call: Call, timed: int, rows: int) -> tuple[float, float | None]:
-    """Seconds of a call on all rows; if fewer are timed, the line through two row counts is continued."""
+    """Seconds of a call on all rows.
+
+    If fewer are timed, a quarter of them is timed too, and the line through the CPU seconds of both continued.
+    """
     wall, cpu = time_call(call, timed)
-    if timed == rows:
+    if timed == rows or cpu is None:
         return wall, cpu
     few = max(1, timed // 4)
-    less, _ = time_call(call, few)
-    slope = max(0.0, wall - less) / (timed - few) if timed > few else wall / timed
-    scaled = wall + slope * (rows - timed)
-    return scaled, None if cpu is None else cpu * scaled / wall
+    less = time_call(call, few)[1] or 0.0
+    growth = 1 + max(0.0, 1 - less / cpu) * (rows - timed) / (timed - few)
+    return wall * growth, cpu * growth
 
 
 def measure(case: Case, data: Data, options: Options) -> list[Measured]:

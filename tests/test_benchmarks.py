@@ -105,7 +105,7 @@ def test_limit(data):
             pass
 
     case = Case("fake", "fake", "Fake", TINY, (Way("skglex", endless),))
-    options = Options(repeats=1, budget=-11.9)  # a limit of 1 s
+    options = Options(repeats=1, budget=-14.95)  # a limit of 1 s
     (out,) = measure(case, data, options)
     assert out.refused == "not ready within 1 s"
 
