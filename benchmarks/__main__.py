@@ -12,19 +12,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks._cases import select
+from benchmarks._profile import profile_case
 from benchmarks._report import draw, environment, table, verdicts
 from benchmarks._run import Options, in_child, run
 from benchmarks._work import Case, Size
 
 QUICK = {"rows": 300, "trees": 20, "depth": 4, "features": 20, "background": 200, "train": 500}
-
-
-def _profile_child(name: str, size: Size) -> str:
-    from benchmarks._cases import by_name
-    from benchmarks._profile import profile
-    from benchmarks._work import prepare
-
-    return profile(by_name(name), prepare(size, 1))
 
 
 def arguments() -> argparse.Namespace:
@@ -66,8 +59,10 @@ def main() -> None:
         return
     chosen.out.mkdir(parents=True, exist_ok=True)
     if chosen.profile:
-        parts = [in_child(1, _profile_child, case.name, sizes(case, chosen)[-1]) for case in cases]
-        print("\n".join(parts))
+        parts = []
+        for case in cases:
+            parts.append(in_child(1, profile_case, case.name, sizes(case, chosen)[-1]))
+            print(parts[-1], flush=True)
         (chosen.out / "profile.md").write_text("\n".join(parts), encoding="utf-8")
         return
     options = Options(chosen.repeats, chosen.budget, chosen.threads, not (chosen.no_memory or chosen.quick))

@@ -196,7 +196,7 @@ def planted(n: int, losses: bool, recorded: dict[str, float]) -> tuple[Case, ...
 CASES: tuple[Case, ...] = (
     # -- SHAP values
     Case(
-        "shap",
+        "shap-path",
         "shap",
         "SHAP values, path-dependent",
         Size(),
@@ -258,7 +258,7 @@ CASES: tuple[Case, ...] = (
     ),
     # -- SHAP interaction values
     Case(
-        "interactions",
+        "interactions-path",
         "interactions",
         "SHAP interaction values, path-dependent",
         Size(rows=20_000),

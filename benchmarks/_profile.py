@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks._work import Case, Data, Skipped
+from benchmarks._cases import by_name
+from benchmarks._work import Case, Data, Size, Skipped, prepare
 
 
 @contextmanager
@@ -83,3 +84,8 @@ def profile(case: Case, data: Data, top: int = 12) -> str:
         head = next(i for i, line in enumerate(found) if line.lstrip().startswith("ncalls"))
         lines += ["```", *(line.rstrip() for line in found[head:] if line.strip()), "```", ""]
     return "\n".join(lines)
+
+
+def profile_case(name: str, size: Size) -> str:
+    """The profile of a case, in a process of its own."""
+    return profile(by_name(name), prepare(size, 1))

@@ -144,7 +144,7 @@ def affordable_rows(call: Call, rows: int, budget: float) -> int:
         if most < 1.5 * n:
             break
         few, less, expected = n, spent, spent / n
-        n = min(rows, 8 * n, most)
+        n = rows if rows < min(8 * n, 3 * most) else min(8 * n, most)
         spent = cpu_seconds(n)
         if spent > 2 * expected * n:  # something was compiled
             spent = cpu_seconds(n)
