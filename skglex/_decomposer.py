@@ -30,7 +30,6 @@ from skglex.components import (
     strongest,
 )
 from skglex.components._tables import table_axes
-from skglex.ensemble._patterns import sum_leaves
 from skglex.ensemble._players import assign_players
 
 # Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
@@ -58,9 +57,9 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     Parameters
     ----------
     estimator : estimator or booster
-        A regressor or classifier, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster``, or a
-        ``FrozenEstimator``. Around a pipeline, the decomposition is of the final model, in the space after the
-        preprocessing.
+        A regressor or classifier, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster`` or
+        ``lightgbm.Booster``, or a ``FrozenEstimator``. Around a pipeline, the decomposition is of the final model,
+        in the space after the preprocessing.
     weighting : {"empirical", "path_dependent"}, default="empirical"
         ``"empirical"``: E_l(U) is the weighted share of background rows that meet the leaf's conditions on U, the
         joint distribution [2]_. Partial dependence then is the brute-force one, SHAP values are interventional.
@@ -442,7 +441,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         averaged = average_out(decomposition.ensemble, decomposition.weighting, keep, self.n_jobs)
 
         def compute(bins: NDArray[Any], n_jobs: int | None, verbose: int) -> NDArray[np.float64]:
-            return sum_leaves(averaged, bins, n_jobs=n_jobs)
+            return averaged(bins, n_jobs)
 
         return self._squeeze(self._on_rows(Xt, (), compute, "partial dependence").T)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from skglex.ensemble._grid import Grid
-from skglex.ensemble.readers import InputSpec
+from skglex.ensemble.readers import LARGEST_ZERO, InputSpec
 
 # Bytes of binned rows that exist at one time.
 BIN_BUDGET = 1 << 27
@@ -47,12 +48,12 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
     stop = X.shape[0] if stop is None else stop
     columns = np.empty((len(grid.features), stop - start))
     if is_frame(X):
-        names = list(X.columns)
+        names, categories = list(X.columns), categories_of(X, spec)
         rows = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
         for out, feature in zip(columns, grid.features):
             # by position: names may occur twice where a model is trained on an array
             column = rows.iloc[:, feature] if hasattr(rows, "iloc") else rows[names[feature]]
-            known = spec.categories.get(int(feature))
+            known = categories.get(int(feature))
             out[:] = frame_column(column, names[feature], known, spec.unknown_is_missing)
     elif sp.issparse(X):
         part = (
@@ -60,13 +61,34 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
         )
         columns[:] = _dense(part.tocsc(), np.nan if spec.sparse_is_missing else 0.0)
     else:
-        columns[:] = X[start:stop].T[grid.features]
+        values = X[start:stop].T[grid.features]
+        single = spec.integers_as_float32 and values.dtype != np.float64
+        columns[:] = values.astype(np.float32) if single else values
     if not np.isnan(spec.missing):
         # compared as the model compares; what is too large for float32 becomes infinite
         kind = np.float32 if grid.as_float32 else np.float64
         with np.errstate(over="ignore"):
             columns[columns.astype(kind, copy=False) == kind(spec.missing)] = np.nan
+    if spec.truncates_codes:
+        columns[grid.categorical] = np.trunc(columns[grid.categorical])
+    for slot in np.flatnonzero(np.isin(grid.features, list(spec.missing_zeros))):
+        columns[slot, np.abs(columns[slot]) <= LARGEST_ZERO] = np.nan
     return grid.bin(columns)
+
+
+def categories_of(X: Any, spec: InputSpec) -> Mapping[int, NDArray[Any]]:
+    """Category values by code of the columns of a data frame, as far as the model keeps them."""
+    if spec.frame_categories is None:
+        return spec.categories
+    kinds = [str(dtype).lower() for dtype in X.dtypes]
+    found = [i for i, kind in enumerate(kinds) if kind.startswith(("category", "categorical", "enum"))]
+    if len(found) != len(spec.frame_categories) or (spec.categories and found != sorted(spec.categories)):
+        known = [X.columns[i] for i in sorted(spec.categories)] or len(spec.frame_categories)
+        raise ValueError(
+            f"X has the categorical columns {[X.columns[i] for i in found]}, but the model was trained on a data frame "
+            f"whose categorical columns are {known}: convert the same columns to categorical ones"
+        )
+    return dict(zip(found, spec.frame_categories))
 
 
 def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:

@@ -20,6 +20,14 @@ def _hinge(margin: Margin) -> Margin:
     return (margin > 0).astype(np.float64)
 
 
+def _signed_square(margin: Margin) -> Margin:
+    return margin * np.abs(margin)
+
+
+def _softplus(margin: Margin) -> Margin:
+    return np.logaddexp(0.0, margin)
+
+
 def _largest(margin: Margin) -> Margin:
     return margin.argmax(axis=1, keepdims=True).astype(np.float64)
 
@@ -44,6 +52,9 @@ _INVERSE: dict[str, Callable[[Margin], Margin]] = {
     "identity_multiclass": _identity,
     "sigmoid": expit,
     "exponential": np.exp,
+    "signed_square": _signed_square,
+    "logarithm_one_plus_exp": _softplus,
+    "multiclass_ova": expit,
     "softmax": _softmax,
     "hinge": _hinge,
     "max_index": _largest,
@@ -52,7 +63,22 @@ _INVERSE: dict[str, Callable[[Margin], Margin]] = {
 
 
 def inverse_link(link: str, margin: Margin) -> Margin:
-    """Apply a model's inverse link to its margin of shape (n_samples, n_outputs)."""
-    if link not in _INVERSE:
+    """Apply a model's inverse link to its margin of shape (n_samples, n_outputs).
+
+    A number after the name, ``"sigmoid 2.0"``, is a factor that the margin is multiplied with first.
+    """
+    name, factor = split_link(link)
+    if name == "custom":
+        raise ValueError(
+            "the model was trained with a custom objective, so nothing tells what takes its margin to probabilities: "
+            "use the margin"
+        )
+    if name not in _INVERSE:
         raise ValueError(f"the inverse link {link!r} is not known; known are {sorted(_INVERSE)}")
-    return _INVERSE[link](margin)
+    return _INVERSE[name](margin if factor == 1 else factor * margin)
+
+
+def split_link(link: str) -> tuple[str, float]:
+    """Name and factor of an inverse link."""
+    name, _, factor = link.partition(" ")
+    return name, float(factor or 1)

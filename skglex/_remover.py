@@ -20,7 +20,7 @@ from skglex._input import bin_chunks, bin_rows, fill_columns, is_frame, take_row
 from skglex._links import inverse_link
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import average_out
-from skglex.ensemble._patterns import sum_leaves
+from skglex.ensemble._sums import LeafSum
 
 if TYPE_CHECKING:
     import xgboost
@@ -59,8 +59,8 @@ class FeatureRemover(TreeModelWrapper):
     Parameters
     ----------
     estimator : estimator or booster
-        A regressor, classifier or ranker, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster``
-        (a regressor then, whose prediction is the booster's own output) or a ``FrozenEstimator``.
+        A regressor, classifier or ranker, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster`` or
+        ``lightgbm.Booster`` (a regressor then, whose prediction is the booster's own output) or a ``FrozenEstimator``.
     features : str, int, list of these, mask or callable
         The features to remove: names, positions, a boolean mask, names of ``feature_groups``, or a callable that
         gets the data frame (as ``sklearn.compose.make_column_selector``). Around a pipeline, names of raw columns
@@ -201,6 +201,7 @@ class FeatureRemover(TreeModelWrapper):
                 stacklevel=3,
             )
         self._debiased = average_out(ensemble, self._make_weighting(), keep, self.n_jobs)
+        self._full = LeafSum(ensemble)
         return self
 
     @available_if(_has_decision)
@@ -366,6 +367,8 @@ class FeatureRemover(TreeModelWrapper):
             link=self._model.link,
             classes=self.classes_ if is_classifier(self) else None,
             missing=spec.missing,
+            missing_zeros=spec.missing_zeros,
+            truncates_codes=spec.truncates_codes,
             input_dtype=input_dtype,
         )
 
@@ -382,9 +385,9 @@ class FeatureRemover(TreeModelWrapper):
         out = np.empty((self._debiased.n_outputs, Xt.shape[0]))
         for start, stop in bin_chunks(Xt, grid):
             bins = bin_rows(Xt, self._model.input, grid, start, stop)
-            part = sum_leaves(self._debiased, bins, n_jobs=self.n_jobs)
+            part = self._debiased(bins, self.n_jobs)
             if self.strength < 1:
-                full = sum_leaves(self._model.ensemble, bins, n_jobs=self.n_jobs)
+                full = self._full(bins, self.n_jobs)
                 part = full - self.strength * (full - part)
             out[:, start:stop] = part
         return out.T

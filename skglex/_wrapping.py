@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -27,10 +28,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skglex._input import bin_chunks, bin_rows, check_rows, is_frame, take_rows
-from skglex.ensemble._patterns import sum_leaves
+from skglex._input import bin_chunks, bin_rows, categories_of, check_rows, is_frame, take_rows
+from skglex.ensemble._sums import LeafSum
 from skglex.ensemble._weights import Background, Empirical, PathDependent, Weighting
-from skglex.ensemble.readers import ReadModel, find_reader
+from skglex.ensemble.readers import ReadModel, find_reader, takes_any_labels
 
 # Background rows on which the leaves must reproduce the model's own margin.
 _PROOF_ROWS = 1000
@@ -105,8 +106,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         reader = find_reader(model)
         if reader is None:
             raise TypeError(
-                f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost model or "
-                "booster, or a random planted forest"
+                f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or "
+                "LightGBM model or booster, or a random planted forest"
             )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -116,6 +117,9 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         if self.classes_ is None:
             del self.classes_
         Xt = self._to_model_space(X)
+        if is_frame(Xt):
+            spec = replace(self._model.input, categories=categories_of(Xt, self._model.input))
+            self._model = replace(self._model, input=spec)
         self._model_names = self._name_features(Xt)
         self._check_columns(Xt)
         if self.weighting == "path_dependent":
@@ -179,15 +183,17 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         fit_params: dict[str, Any],
     ) -> Any:
         estimator = clone(self.estimator)
-        y = self._check_target(X, y, is_classifier(estimator))
+        y = self._check_target(
+            X, y, is_classifier(estimator), encode=not takes_any_labels(_steps(estimator)[-1])
+        )
         if self.classes_ is not None:
             fit_params = {
                 key: _encode_eval_set(value, self.classes_) if key.endswith("eval_set") else value
                 for key, value in fit_params.items()
             }
-        if "base_margin" in fit_params:
+        if offset := {"base_margin", "init_score"}.intersection(fit_params):
             warnings.warn(
-                "the model is fitted with base_margin, which is not part of it: it is decomposed without",
+                f"the model is fitted with {offset.pop()}, which is not part of it: it is decomposed without",
                 UserWarning,
                 stacklevel=5,
             )
@@ -199,8 +205,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             fit_params = {**fit_params, **_weight_params(estimator, weight)}
         return estimator.fit(X, y, **fit_params)
 
-    def _check_target(self, X: Any, y: Any, classifies: bool) -> NDArray[Any]:
-        """Check y; labels become 0..K-1, kept in ``classes_``."""
+    def _check_target(self, X: Any, y: Any, classifies: bool, encode: bool) -> NDArray[Any]:
+        """Check y; labels become 0..K-1, kept in ``classes_``, unless the estimator does that itself."""
         numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
         if numpy_dtype is not None and not y.isna().any():
             y = y.to_numpy(dtype=numpy_dtype)  # pandas' nullable integers and booleans would become floats
@@ -209,6 +215,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)
             check_consistent_length(X, y)
+            if not encode:
+                return np.asarray(y)
             encoder = LabelEncoder().fit(y)
             self.classes_ = encoder.classes_
             return _encode(y, encoder.classes_, "y")
@@ -244,14 +252,15 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             names = list(Xt.columns)
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"X has {names.count(twice)} columns that are called {twice!r}: rename them")
-        if is_frame(Xt) and spec.feature_names and [str(c) for c in Xt.columns] != spec.feature_names:
+        given = [str(c).replace(" ", spec.spaces_become) for c in Xt.columns] if is_frame(Xt) else None
+        if given is not None and spec.feature_names and given != spec.feature_names:
             raise ValueError(
                 f"The feature names should match those that were passed during fit: X has the columns "
                 f"{list(Xt.columns)}, the model was trained on {spec.feature_names}, in this order"
             )
 
     def _name_features(self, Xt: Any) -> list[str]:
-        """Names of the model's features: those it was trained on, else those of X, else x0, x1, ..."""
+        """Names of the model's features: those of X, else those it was trained on, else x0, x1, ..."""
         if self._preprocess is not None:
             try:
                 names = self._preprocess.get_feature_names_out()
@@ -259,10 +268,10 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                 names = None  # a step that cannot name its output
             if names is not None:
                 return [str(name) for name in names]
-        if self._model.input.feature_names:
-            return list(self._model.input.feature_names)
         if is_frame(Xt):
             return [str(name) for name in Xt.columns]
+        if self._model.input.feature_names:
+            return list(self._model.input.feature_names)
         return [f"x{i}" for i in range(Xt.shape[1])]
 
     # -- the background -----------------------------------------------------------------------
@@ -293,7 +302,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         given = self.background_.rows[positions]
         read = self._model
         own = np.asarray(read.margin(take_rows(Xt, given)), dtype=np.float64).reshape(len(given), -1)
-        ours = sum_leaves(read.ensemble, np.ascontiguousarray(self._background.bins[:, positions])).T
+        ours = LeafSum(read.ensemble)(np.ascontiguousarray(self._background.bins[:, positions])).T
         if own.shape != ours.shape:
             raise RuntimeError(_misread(f"{ours.shape[1]} outputs were read, its margin has {own.shape[1]}"))
         with np.errstate(invalid="ignore"):  # a target of one class gives infinite margins

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from skglex.ensemble._leaves import Conditions
+from skglex.ensemble._weights import Background, binomial_ranks
 from skglex.kernels.binning import bin_columns
+from skglex.kernels.bitsets import add_near_misses
 from skglex.kernels.components import condition_events, distinct_patterns, subset_rank
 from skglex.kernels.games import _shapley, _shapley_interactions, _sum_over_subsets
 from skglex.kernels.moments import mean_absolute
 from skglex.kernels.patterns import BLOCK, violations
-from skglex.kernels.wide import binomials, ranked_from_background, ranked_from_ratios
+from skglex.kernels.wide import binomials, ranked_from_ratios, sum_ranked_subsets
 
 RNG = np.random.default_rng(0)
 
@@ -148,27 +150,52 @@ def test_ranks(max_order):
     )
     assert [subset_rank(np.uint64(t), choose, offset) for t in masks] == list(range(len(masks)))
 
+    # one leaf, one condition per feature
+    leaf_ptr, players, n_players = np.array([0, k]), np.arange(k, dtype=np.uint8), np.array([k])
+    leaves, start = np.array([0]), np.array([0])
     ratio = RNG.random(k)
     out = np.empty(len(masks))
-    ranked_from_ratios(ratio, max_order, out)
+    ranked_from_ratios(leaf_ptr, ratio, players, n_players, leaves, start, max_order, out)
     expected = [np.prod([ratio[i] for i in range(k) if not t >> i & 1]) for t in masks]
     assert np.allclose(out, expected, atol=1e-15)
 
-    # one condition per feature: bin 0 of two; the background as it falls
-    none = np.full(k, np.iinfo(np.uint16).max, np.uint16)
-    zero, one = np.zeros(k, np.uint16), np.ones(k, np.uint16)
-    features = np.arange(k, dtype=np.int32)
-    conditions = Conditions(features, zero, one, none, np.full(k, -1), np.zeros(0, np.uint8))
-    bins = RNG.integers(0, 2, size=(k, 3000)).astype(np.uint16)
-    weight = RNG.random(3000)
-    out = np.zeros(len(masks))
-    players = np.arange(k, dtype=np.uint8)
-    ranked_from_background(bins, weight, weight.sum(), conditions, features, players, 0, k, k, max_order, out)
+
+@pytest.mark.parametrize("equal", [True, False])
+@pytest.mark.parametrize("max_order", [0, 1, 3, 6])
+def test_ranked_shares_of_the_background(max_order, equal):
+    """Six players, one of two features: intervals, missing values, a set of categories."""
+    n_bins = np.array([5, 4, 3, 6, 2, 7, 4])
+    none = np.iinfo(np.uint16).max
+    conditions = Conditions(
+        feature=np.arange(7, dtype=np.int32),
+        lo=np.array([1, 0, 0, 2, 0, 3, 0], np.uint16),
+        hi=np.array([3, 2, 2, 2, 1, 6, 0], np.uint16),
+        missing=np.array([4, none, none, 5, none, 6, none], np.uint16),
+        mask=np.array([-1, -1, -1, -1, -1, -1, 0]),
+        masks=np.array([1, 0, 1, 1], np.uint8),
+    )
+    players = np.array([0, 1, 2, 3, 4, 5, 1], np.uint8)
+    bins = np.array([RNG.integers(0, n, 3000) for n in n_bins], np.uint16)
+    met = np.empty((7, 3000), bool)
+    for c in range(7):
+        met[c] = (conditions.lo[c] <= bins[c]) & (bins[c] < conditions.hi[c]) | (
+            bins[c] == conditions.missing[c]
+        )
+    met[6] = conditions.masks[bins[6]] == 1
+    met[1] &= met[6]
+    weight = np.full(3000, 0.3) if equal else RNG.random(3000)
+    masks = sorted((t for t in range(64) if t.bit_count() <= max_order), key=lambda t: (t.bit_count(), t))
     expected = [
-        weight[(bins[[i for i in range(k) if not t >> i & 1]] == 0).all(axis=0)].sum() / weight.sum()
-        for t in masks
+        weight[met[[i for i in range(6) if not t >> i & 1]].all(axis=0)].sum() / weight.sum() for t in masks
     ]
-    assert np.allclose(out, expected, atol=1e-12)
+    back = Background(bins, weight)
+    out, leaves, start = np.zeros(len(masks)), np.array([0]), np.array([0])
+    path = np.array([0, 7]), np.arange(7, dtype=np.int32), players, np.array([6])
+    for block in back.bit_sets(n_bins):
+        add_near_misses(*block, conditions, *path, leaves, start, max_order, *binomial_ranks(6), out)
+    sum_ranked_subsets(path[-1], leaves, start, max_order, *binomial_ranks(6), back.total, out)
+    # sums of 3,000 weights in another order
+    assert np.allclose(out, expected, rtol=0, atol=1e-12)
 
 
 PROGRAM = """

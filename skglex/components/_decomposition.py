@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex.components._index import ComponentIndex
-from skglex.components._shapley import add_shapley
+from skglex.components._shapley import ShapleySums
 from skglex.components._streaming import add_streamed
 from skglex.components._tables import LARGEST_TABLE, MAX_CELLS, ComponentTables, build_tables
 from skglex.ensemble._fixed import FixedWeights
 from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble._patterns import group_patterns, sum_leaves
+from skglex.ensemble._patterns import group_patterns
 from skglex.ensemble._players import Players
+from skglex.ensemble._sums import LeafSum
 from skglex.ensemble._weights import Weighting
 
 # Bits of a group of leaves: larger groups mean fewer look-ups per row, but larger tables to fill first.
@@ -46,12 +47,18 @@ class Decomposition:
         self.max_order = min(max_order, int(players.n_players.max(initial=0)))
         groups = group_patterns(ensemble, GROUP_BITS)
         self.weights = FixedWeights(ensemble, players, groups, weighting, self.max_order)
+        self._shapley_values = ShapleySums(self.weights, n_players, pairs=False)
+        self._shapley_pairs = ShapleySums(self.weights, n_players, pairs=True)
+        self.margins = LeafSum(ensemble)
 
     def intercept(self, n_jobs: int | None = None) -> NDArray[np.float64]:
         """m of the empty set, one per output."""
-        none = np.zeros(self.ensemble.grid.features.shape, dtype=bool)
-        averaged = average_out(self.ensemble, self.weighting, none, n_jobs)
-        return sum_leaves(averaged, np.zeros((len(none), 1), self.ensemble.grid.dtype))[:, 0]
+        ensemble = self.ensemble
+        averaged = np.ones(len(ensemble.leaf_condition), dtype=bool)
+        value = ensemble.value * self.weighting.joint(ensemble, averaged, n_jobs)[:, None]
+        out = ensemble.base.copy()
+        np.add.at(out, ensemble.output[:, None] + np.arange(value.shape[1]), value)
+        return out
 
     def tables(self, index: ComponentIndex, n_jobs: int | None, verbose: int) -> ComponentTables:
         return build_tables(self.ensemble, self.players, index, self.weights, n_jobs=n_jobs, verbose=verbose)
@@ -109,25 +116,18 @@ class Decomposition:
                 index, self.weights, bins, chosen[~by_table], streamed, out, n_jobs=n_jobs, verbose=verbose
             )
 
-    def margins(self, bins: NDArray[np.unsignedinteger], n_jobs: int | None = None) -> NDArray[np.float64]:
-        """The model's margin: shape (n_outputs, n_samples)."""
-        return sum_leaves(self.ensemble, bins, n_jobs=n_jobs)
-
     def shapley(
         self, bins: NDArray[np.unsignedinteger], *, n_jobs: int | None = None, verbose: int = 0
     ) -> NDArray[np.float64]:
         """Shapley values: shape (n_outputs, n_players, n_samples)."""
-        out = np.zeros((self.ensemble.n_outputs, self.n_players, bins.shape[1]))
-        add_shapley(self.weights, bins, out, pairs=False, n_jobs=n_jobs, verbose=verbose)
-        return out
+        return self._shapley_values(bins, n_jobs=n_jobs, verbose=verbose)
 
     def shapley_interactions(
         self, bins: NDArray[np.unsignedinteger], *, n_jobs: int | None = None, verbose: int = 0
     ) -> NDArray[np.float64]:
         """Shapley interaction values: shape (n_outputs, n_players, n_players, n_samples)."""
         n = self.n_players
-        out = np.zeros((self.ensemble.n_outputs, n, n, bins.shape[1]))
-        add_shapley(self.weights, bins, out, pairs=True, n_jobs=n_jobs, verbose=verbose)
+        out = self._shapley_pairs(bins, n_jobs=n_jobs, verbose=verbose)
         for i in range(n):
             for j in range(i):
                 out[:, i, j] = out[:, j, i]
@@ -139,12 +139,9 @@ class Decomposition:
 
 def average_out(
     ensemble: LeafEnsemble, weighting: Weighting, keep: NDArray[np.bool_], n_jobs: int | None = None
-) -> LeafEnsemble:
-    """The ensemble as a function of the slots ``keep`` alone, the other features averaged out.
+) -> LeafSum:
+    """The margin as a function of the slots ``keep`` alone, the other features averaged out.
 
-    It is the sum of all components whose features lie in ``keep``: each leaf keeps its conditions on them and
-    its value is multiplied by the weight of the others.
+    It is the sum of all components whose features lie in ``keep``.
     """
-    kept = keep[ensemble.entry_slot]
-    weight = weighting.joint(ensemble, ~kept, n_jobs)
-    return ensemble.keep_entries(kept, ensemble.value * weight[:, None])
+    return LeafSum(ensemble, keep, weighting.joint(ensemble, ~keep[ensemble.entry_slot], n_jobs))

@@ -2,160 +2,251 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.ensemble._fixed import FixedWeights
-from skglex.ensemble._patterns import TABLE_BUDGET
+from skglex.ensemble._patterns import MAX_TABLE_BITS, TABLE_BUDGET
 from skglex.ensemble._weights import Empirical
 from skglex.kernels.games import shapley_tables
 from skglex.kernels.patterns import accumulate
-from skglex.kernels.wide import background_patterns, stream_shapley
+from skglex.kernels.wide import stream_shapley
+
+# Tables up to this size are kept from one call to the next: 64 MB of float64.
+KEPT_ENTRIES = 1 << 23
+# What the ways cost, in nanoseconds: an entry of a table; a player at one node of the quadrature, for a row.
+_ENTRY, _FACTOR = 4.0, 3.0
+# Refuse to compare more pairs of a row and a background row, over all leaves without a table: some hours.
+MAX_COMPARISONS = 10**13
+# Tasks over leaves, where there are too few rows to share out.
+_LEAF_TASKS = 16
 
 
-def add_shapley(
-    weights: FixedWeights,
-    bins: NDArray[np.unsignedinteger],
-    out: NDArray[np.float64],
-    *,
-    pairs: bool,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> None:
-    """Add Shapley values (interactions of i < j with ``pairs``) of all leaves at binned rows to ``out``.
+class _Tables(NamedTuple):
+    """The tables of the groups of leaves ``first <= g < last``, as `accumulate` takes them."""
 
-    ``out`` has shape (n_outputs, n_players, n_samples), with ``pairs`` (n_outputs, n_players, n_players,
-    n_samples); only its upper triangle is written.
+    first: int
+    last: int
+    column_ptr: NDArray[np.int64]
+    column: NDArray[np.int64]
+    value_ptr: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+class ShapleySums:
+    """Shapley values, or half the interactions of i < j, of all leaves as a function of binned rows.
+
+    Every group of leaves has a table by pattern for each of its columns (players, or pairs of them). Where the
+    tables would be too large, or too dear for the rows at hand, each leaf is solved for the patterns that occur.
+
+    Parameters
+    ----------
+    weights : FixedWeights
+    n_players : int
+        Number of players in all.
+    pairs : bool
+        Interactions instead of values.
     """
-    ensemble, players, groups = weights.ensemble, weights.players, weights.groups
-    n_players = out.shape[1]
-    rows = out.reshape(-1, bins.shape[1])
-    per_output = n_players**2 if pairs else n_players
-    width = ensemble.value.shape[1]
 
-    k = players.n_players
-    own_ptr, leaf_ids = _leaf_columns(weights, n_players, pairs)
-    # each group's columns are those of all its leaves
-    group_of = np.repeat(np.arange(groups.n_groups), np.diff(own_ptr[groups.group_leaf]))
-    keys, leaf_column = np.unique(group_of * per_output + leaf_ids, return_inverse=True)
-    column_ptr = np.searchsorted(keys, np.arange(groups.n_groups + 1) * per_output).astype(np.int64)
-    leaf_column -= column_ptr[group_of]
-    columns = keys % per_output
-    # each group's columns once per output of its leaves
-    n_columns = np.diff(column_ptr)
-    group_output = ensemble.output[groups.group_leaf[:-1]].astype(np.int64)
-    wide_ptr = np.concatenate([[0], np.cumsum(n_columns * width)])
-    group = np.repeat(np.arange(groups.n_groups), n_columns * width)
-    position = np.arange(wide_ptr[-1]) - wide_ptr[group]
-    safe = np.maximum(n_columns, 1)[group]
-    target = columns[column_ptr[group] + position % safe] + per_output * (
-        group_output[group] + position // safe
-    )
-    value_ptr = np.concatenate([[0], np.cumsum(n_columns * width * groups.n_patterns)])
+    def __init__(self, weights: FixedWeights, n_players: int, *, pairs: bool) -> None:
+        self._weights = weights
+        self._n_players = n_players
+        self._pairs = pairs
+        self._kept: _Tables | None = None
 
-    cost = np.diff(value_ptr) + np.diff(players.fixed_ptr[groups.group_leaf])
-    entry = groups.bit, groups.flip, players.entry_player, k
-    for first, last in weight_chunks(cost, TABLE_BUDGET):
-        tables = np.zeros(value_ptr[last] - value_ptr[first])
-        fixed, origin = weights.dense(first, last, n_jobs=n_jobs)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": None}
+
+    @property
+    def _per_output(self) -> int:
+        return self._n_players**2 if self._pairs else self._n_players
+
+    def __call__(
+        self, bins: NDArray[np.unsignedinteger], *, n_jobs: int | None = None, verbose: int = 0
+    ) -> NDArray[np.float64]:
+        """Values of shape (n_outputs, n_players, n_samples).
+
+        Interactions have the shape (n_outputs, n_players, n_players, n_samples); only i < j is written.
+        """
+        ensemble, players, groups = self._weights.ensemble, self._weights.players, self._weights.groups
+        n_rows = bins.shape[1]
+        out = np.zeros((ensemble.n_outputs * self._per_output, n_rows))
+        direct = players.wide
+        if self._without_tables(n_rows):
+            direct = np.ones(ensemble.n_leaves, dtype=bool)
+        else:
+            condition, bit, entry_ptr, table_ptr = groups.kernel_args()
+            for tables in self._tables(n_jobs):
+                own = slice(tables.first, tables.last + 1)
+                args = (
+                    condition,
+                    bit,
+                    entry_ptr[own],
+                    table_ptr[own],
+                    *tables[2:],
+                    0,
+                    tables.last - tables.first,
+                )
+                run(
+                    accumulate,
+                    [(bins, ensemble.conditions, *args, r0, r1, out) for r0, r1 in row_chunks(n_rows)],
+                    n_jobs=n_jobs,
+                    verbose=verbose,
+                    label="SHAP values",
+                )
+        leaves = np.flatnonzero(direct & (players.n_players > self._pairs))
+        if len(leaves):
+            self._add_directly(leaves, bins, out, n_jobs, verbose)
+        shape = (self._n_players,) * (2 if self._pairs else 1)
+        return out.reshape(ensemble.n_outputs, *shape, n_rows)
+
+    # -- by table -----------------------------------------------------------------------------
+
+    def _table_cost(self) -> NDArray[np.int64]:
+        """Entries of each group's tables, at most, and of the weights that they are made from."""
+        players, groups = self._weights.players, self._weights.groups
+        n_bits = np.diff(groups.entry_ptr)
+        n_columns = n_bits * (n_bits - 1) // 2 if self._pairs else n_bits
+        n_fixed = np.diff(players.fixed_ptr[groups.group_leaf])
+        cost: NDArray[np.int64] = (
+            groups.n_patterns * n_columns * self._weights.ensemble.value.shape[1] + n_fixed
+        )
+        return cost
+
+    def _without_tables(self, n_rows: int) -> bool:
+        """Whether tables would cost more than to solve every leaf for the few rows there are."""
+        if self._kept is not None or isinstance(self._weights.weighting, Empirical):
+            return False
+        total = self._table_cost().sum()
+        k = self._weights.players.n_players
+        factors = (k * (k + 1) // 2 + 10) * (k if self._pairs else 1)
+        return bool(total > KEPT_ENTRIES and total * _ENTRY > factors.sum() * _FACTOR * n_rows)
+
+    def _tables(self, n_jobs: int | None) -> Iterator[_Tables]:
+        if self._kept is not None:
+            yield self._kept
+            return
+        cost = self._table_cost()
+        keep = cost.sum() <= KEPT_ENTRIES
+        for first, last in weight_chunks(cost, KEPT_ENTRIES if keep else TABLE_BUDGET):
+            tables = self._build(first, last, cost[first:last], n_jobs)
+            if keep:
+                self._kept = tables
+            yield tables
+
+    def _build(self, first: int, last: int, cost: NDArray[np.int64], n_jobs: int | None) -> _Tables:
+        ensemble, players, groups = self._weights.ensemble, self._weights.players, self._weights.groups
+        width = ensemble.value.shape[1]
+        group_leaf, table_ptr = groups.group_leaf[first : last + 1], groups.table_ptr[first : last + 1]
+        own_ptr, ids = self._leaf_columns(group_leaf[0], group_leaf[-1])
+        # each group's columns are those of all its leaves
+        n_groups = last - first
+        group_of = np.repeat(np.arange(n_groups), np.diff(own_ptr[group_leaf]))
+        keys, leaf_column = np.unique(group_of * self._per_output + ids, return_inverse=True)
+        column_ptr = np.searchsorted(keys, np.arange(n_groups + 1) * self._per_output).astype(np.int64)
+        leaf_column -= column_ptr[group_of]
+        columns = keys % self._per_output
+        # each group's columns once per output of its leaves
+        n_columns = np.diff(column_ptr)
+        wide_ptr = np.concatenate([[0], np.cumsum(n_columns * width)])
+        group = np.repeat(np.arange(n_groups), n_columns * width)
+        position = np.arange(wide_ptr[-1]) - wide_ptr[group]
+        safe = np.maximum(n_columns, 1)[group]
+        output = ensemble.output[group_leaf[:-1]].astype(np.int64)[group] + position // safe
+        column = columns[column_ptr[group] + position % safe] + self._per_output * output
+        value_ptr = np.concatenate([[0], np.cumsum(n_columns * width * np.diff(table_ptr))])
+
+        values = np.zeros(value_ptr[-1])
+        fixed, origin = self._weights.dense(first, last, n_jobs=n_jobs)
+        entry = groups.bit, groups.flip, players.entry_player, players.n_players
         run(
             shapley_tables,
             [
-                (groups.group_leaf, groups.table_ptr, value_ptr - value_ptr[first], column_ptr, leaf_column)
-                + (own_ptr, ensemble.leaf_ptr, *entry, ensemble.value, players.fixed_ptr - origin, fixed)
-                + (first + a, first + b, pairs, tables)
-                for a, b in weight_chunks(cost[first:last], TABLE_BUDGET / 16)
+                (group_leaf, table_ptr, value_ptr, column_ptr, leaf_column, own_ptr, ensemble.leaf_ptr)
+                + (*entry, ensemble.value, players.fixed_ptr - origin, fixed, a, b, self._pairs, values)
+                for a, b in weight_chunks(cost, TABLE_BUDGET / 16)
             ],
             n_jobs=n_jobs,
         )
-        run(
-            accumulate,
-            [
-                (bins, ensemble.conditions, *groups.kernel_args(), wide_ptr, target, value_ptr)
-                + (tables, first, last, r0, r1, rows)
-                for r0, r1 in row_chunks(bins.shape[1])
-            ],
-            n_jobs=n_jobs,
-            verbose=verbose,
-            label="SHAP values",
-        )
-    for leaf in np.flatnonzero(players.wide):
-        _add_wide_leaf(weights, int(leaf), bins, rows, n_players, pairs, n_jobs)
+        return _Tables(first, last, wide_ptr, column, value_ptr, values)
 
+    def _leaf_columns(self, l0: int, l1: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the columns of the leaves ``l0 <= l < l1`` begin (by leaf), and what they are.
 
-def _leaf_columns(
-    weights: FixedWeights, n_players: int, pairs: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each leaf's columns begin, and what they are: players i, or pairs i * n_players + j with i < j."""
-    players = weights.players
-    k = players.n_players
-    start = np.cumsum(k) - k
-    ids = np.empty(int(k.sum()), np.int64)
-    ids[start[weights.ensemble.entry_leaf] + players.entry_player] = players.entry_id
-    n_own = k * (k - 1) // 2 if pairs else k
-    own_ptr = np.concatenate([[0], np.cumsum(n_own)])
-    if not pairs:
-        return own_ptr, ids
-    out = np.empty(own_ptr[-1], np.int64)
-    for size in np.unique(k):
-        leaves = np.flatnonzero(k == size)
-        i, j = np.triu_indices(size, 1)
-        first, second = start[leaves][:, None] + i, start[leaves][:, None] + j
-        out[own_ptr[leaves][:, None] + np.arange(len(i))] = ids[first] * n_players + ids[second]
-    return own_ptr, out
+        Players i, or pairs i * n_players + j with i < j.
+        """
+        ensemble, players = self._weights.ensemble, self._weights.players
+        k = players.n_players
+        n_own = k * (k - 1) // 2 if self._pairs else k
+        own_ptr = np.concatenate([[0], np.cumsum(n_own)])
+        own_ptr -= own_ptr[l0]
+        start = np.cumsum(k) - k
+        start -= start[l0] if l1 > l0 else 0
+        entries = slice(ensemble.leaf_ptr[l0], ensemble.leaf_ptr[l1])
+        leaf = np.repeat(np.arange(l0, l1), np.diff(ensemble.leaf_ptr[l0 : l1 + 1]))
+        ids = np.empty(int(k[l0:l1].sum()), np.int64)
+        ids[start[leaf] + players.entry_player[entries]] = players.entry_id[entries]
+        if not self._pairs:
+            return own_ptr, ids
+        out = np.empty(int(n_own[l0:l1].sum()), np.int64)
+        for size in np.unique(k[l0:l1]):
+            leaves = l0 + np.flatnonzero(k[l0:l1] == size)
+            i, j = np.triu_indices(size, 1)
+            one, other = start[leaves][:, None] + i, start[leaves][:, None] + j
+            out[own_ptr[leaves][:, None] + np.arange(len(i))] = ids[one] * self._n_players + ids[other]
+        return own_ptr, out
 
+    # -- leaf by leaf -------------------------------------------------------------------------
 
-def _add_wide_leaf(
-    weights: FixedWeights,
-    leaf: int,
-    bins: NDArray[np.unsignedinteger],
-    rows: NDArray[np.float64],
-    n_players: int,
-    pairs: bool,
-    n_jobs: int | None,
-) -> None:
-    """One leaf whose patterns are too many for a table: solve only those that occur."""
-    ensemble, players = weights.ensemble, weights.players
-    first, last = ensemble.leaf_ptr[leaf], ensemble.leaf_ptr[leaf + 1]
-    k = int(players.n_players[leaf])
-    if k < 1 + pairs:
-        return
-    ids = np.empty(k, np.int64)
-    ids[players.entry_player[first:last]] = players.entry_id[first:last]
-    if pairs:
-        i, j = np.triu_indices(k, 1)
-        column = ids[i] * n_players + ids[j]
-    else:
-        column = ids
-    per_output = n_players**2 if pairs else n_players
-    outputs = ensemble.output[leaf] + np.arange(ensemble.value.shape[1])
-    path = ensemble.conditions, ensemble.leaf_condition, players.entry_player, first, last
-    if isinstance(weights.weighting, Empirical):
-        back = weights.weighting.background
-        of_row = np.empty(back.bins.shape[1], np.uint64)
-        background_patterns(back.bins, *path, of_row)
-        patterns, inverse = np.unique(of_row, return_inverse=True)
-        shares = np.bincount(inverse, back.weight) / back.total
-        game: tuple[Any, ...] = np.empty(0), np.empty(0), np.empty(0), shares, patterns, _inverse_binomials(k)
-    else:
-        ratio = np.ones(k)
-        assert ensemble.ratio is not None
-        np.multiply.at(ratio, players.entry_player[first:last], ensemble.ratio[first:last])
-        nodes, node_weights = np.polynomial.legendre.leggauss((k + 1) // 2)
-        none = np.empty(0), np.empty(0, np.uint64), np.empty((0, 0))
-        game = ratio, (nodes + 1) / 2, node_weights / 2, *none
-    run(
-        stream_shapley,
-        [
-            (bins, *path, k, *game, ensemble.value[leaf], pairs)
-            + (column[None, :] + per_output * outputs[:, None], r0, r1, rows)
-            for r0, r1 in row_chunks(bins.shape[1])
-        ],
-        n_jobs=n_jobs,
-    )
+    def _add_directly(
+        self,
+        leaves: NDArray[np.int64],
+        bins: NDArray[np.unsignedinteger],
+        out: NDArray[np.float64],
+        n_jobs: int | None,
+        verbose: int,
+    ) -> None:
+        ensemble, players, weighting = self._weights.ensemble, self._weights.players, self._weights.weighting
+        k = int(players.n_players[leaves].max())
+        n_rows = bins.shape[1]
+        if isinstance(weighting, Empirical):
+            back = weighting.background
+            if (n := len(leaves) * n_rows * back.bins.shape[1]) > MAX_COMPARISONS:
+                raise ValueError(
+                    f"{len(leaves):,} leaves split on more than {MAX_TABLE_BITS} features each: with empirical weights "
+                    f"their SHAP values compare {n_rows:,} rows with {back.bins.shape[1]:,} background rows, "
+                    f"{n:.2g} comparisons in all, more than the {MAX_COMPARISONS:.0e} allowed. Pass fewer rows, set "
+                    "n_background, or use weighting='path_dependent'"
+                )
+            ratio, nodes, node_weights = np.empty(0), np.empty((0, 0)), np.empty((0, 0))
+            against = back.bins, back.weight / back.total, _inverse_binomials(k)
+        else:
+            assert ensemble.ratio is not None
+            ratio = ensemble.ratio
+            most = (k + 1) // 2
+            nodes, node_weights = np.zeros((2, most + 1, most))
+            for n in range(1, most + 1):
+                x, w = np.polynomial.legendre.leggauss(n)
+                nodes[n, :n], node_weights[n, :n] = (x + 1) / 2, w / 2
+            against = np.empty((0, 0), bins.dtype), np.empty(0), np.empty((0, 0))
+        path = ensemble.conditions, ensemble.leaf_condition, ensemble.leaf_ptr, players.entry_player
+        game = players.entry_id, players.n_players, ratio, nodes, node_weights, *against
+        args = bins, *path, *game, ensemble.value, ensemble.output, self._n_players, self._pairs
+        rows = row_chunks(n_rows)
+        tasks = [(*args, leaves, r0, r1, out) for r0, r1 in rows]
+        # few rows leave nothing to share out but the leaves, whose sums are then added in a fixed order
+        n_parts = min(_LEAF_TASKS, KEPT_ENTRIES // out.size) if len(rows) < 2 else 0
+        parts = [np.zeros_like(out) for _ in range(n_parts)]
+        if parts:
+            shares = np.array_split(leaves, n_parts)
+            tasks = [(*args, own, 0, n_rows, part) for own, part in zip(shares, parts)]
+        run(stream_shapley, tasks, n_jobs=n_jobs, verbose=verbose, label="SHAP values, deep leaves")
+        for part in parts:
+            out += part
 
 
 def _inverse_binomials(k: int) -> NDArray[np.float64]:

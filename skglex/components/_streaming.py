@@ -32,8 +32,6 @@ def add_streamed(
     order = np.argsort(pset, kind="stable")
     item_ptr = np.searchsorted(pset[order], np.arange(len(index.pset_players) + 1)).astype(np.int64)
     items = item_ptr, index.source_mask[source][order], np.repeat(column, n_sources)[order]
-    dense = np.ones(len(index.pset_players), dtype=bool)
-    dense[index.pset_of_leaf[players.wide]] = False
     needed = np.diff(item_ptr)[index.pset_of_leaf] > 0
     ranks = weights.ranks
     for leaves, start, fixed in weights.chunks(n_jobs=n_jobs, verbose=verbose):
@@ -42,7 +40,7 @@ def add_streamed(
             [
                 (bins, ensemble.conditions, leaves[needed[leaves]], ensemble.leaf_ptr)
                 + (ensemble.leaf_condition, players.entry_player, players.n_players)
-                + (index.pset_of_leaf, dense, ensemble.value, ensemble.output)
+                + (index.pset_of_leaf, weights.ranked, ensemble.value, ensemble.output)
                 + (start, fixed, *ranks, *items, ensemble.n_outputs, r0, r1, out)
                 for r0, r1 in row_chunks(bins.shape[1])
             ],

@@ -107,7 +107,7 @@ def build_tables(
     axis_slot = np.concatenate([*axes, np.empty(0, np.int64)]).astype(np.int64)
     n_bins = ensemble.grid.n_bins
     events = _events(ensemble)
-    order, pset_ptr = _leaves_by_pset(index, np.arange(ensemble.n_leaves))
+    conditions = _conditions_by_pset(index, ensemble)
 
     axis_size = np.zeros(len(axis_slot), np.int64)
     map_ptr = np.zeros(len(axis_slot), np.int64)
@@ -118,8 +118,7 @@ def build_tables(
         run(
             mark_axes,
             [
-                (axis_ptr, axis_slot, index.source_ptr, index.source_pset, index.source_mask)
-                + (pset_ptr, order, ensemble.leaf_ptr, ensemble.leaf_condition, players.entry_player)
+                (axis_ptr, axis_slot, index.source_ptr, index.source_pset, *conditions)
                 + (ensemble.conditions.feature, events[0], events[1], n_bins)
                 + (chosen[a:b], axis_size, map_ptr, maps, fill)
                 for a, b in weight_chunks(np.ones(len(chosen)), 32)
@@ -152,8 +151,6 @@ def build_tables(
             stride[a] = stride[a + 1] * axis_size[a + 1]
     table_ptr = np.concatenate([[0], np.cumsum(n_cells * ensemble.n_outputs)])[:-1].astype(np.int64)
     values = np.zeros(int((n_cells * ensemble.n_outputs).sum()))
-    dense = np.ones(len(index.pset_players), dtype=bool)
-    dense[index.pset_of_leaf[players.wide]] = False
     ranks = weights.ranks
     for leaves, fixed_start, fixed in weights.chunks(n_jobs=n_jobs, verbose=verbose):
         order, pset_ptr = _leaves_by_pset(index, leaves)
@@ -161,7 +158,7 @@ def build_tables(
             add_corners,
             [
                 (axis_ptr, axis_slot, index.source_ptr, index.source_pset, index.source_mask)
-                + (pset_ptr, order, dense, ensemble.leaf_ptr, ensemble.leaf_condition)
+                + (pset_ptr, order, weights.ranked, ensemble.leaf_ptr, ensemble.leaf_condition)
                 + (players.entry_player, players.n_players, ensemble.conditions.feature)
                 + (ensemble.value, ensemble.output, fixed_start, fixed, *ranks, *events)
                 + (map_ptr, maps, stride, table_ptr, n_cells, chosen[a:b], values)
@@ -228,6 +225,17 @@ def _events(ensemble: LeafEnsemble) -> tuple[NDArray[np.int64], NDArray[np.int32
     bins, signs = np.empty(n, np.int32), np.empty(n, np.int8)
     condition_events(ensemble.conditions, n_bins, ptr, bins, signs, True)
     return ptr, bins, signs
+
+
+def _conditions_by_pset(
+    index: ComponentIndex, ensemble: LeafEnsemble
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each path set's conditions begin, and the distinct conditions, sorted by feature."""
+    n_slots, n_conditions = len(ensemble.grid.features), len(ensemble.complement)
+    key = index.pset_of_leaf[ensemble.entry_leaf] * n_slots + ensemble.entry_slot
+    keys = np.unique(key * n_conditions + ensemble.leaf_condition)
+    n_psets = len(index.pset_players)
+    return np.searchsorted(keys, np.arange(n_psets + 1) * n_slots * n_conditions), keys % max(n_conditions, 1)
 
 
 def _leaves_by_pset(

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
 from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._parallel import run, weight_chunks
+from skglex._parallel import weight_chunks
 from skglex.ensemble._leaves import LeafEnsemble
 from skglex.ensemble._patterns import TABLE_BUDGET, PatternGroups
 from skglex.ensemble._players import Players
-from skglex.ensemble._weights import Weighting, fixed_weights
-from skglex.kernels.wide import binomials
+from skglex.ensemble._weights import Weighting, binomial_ranks, fixed_weights
 
 # Refuse to list more subsets than this for one leaf (0.8 GB).
 MAX_SUBSETS = 100_000_000
+# List subsets by rank where that saves this factor over a table of all.
+RANKED_GAIN = 4
 
 
 class FixedWeights:
@@ -51,15 +54,18 @@ class FixedWeights:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": None}
 
+    @cached_property
+    def _subsets(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        return _list_subsets(self.players, self.max_order)
+
+    @property
+    def ranked(self) -> NDArray[np.bool_]:
+        """Leaves that list only the subsets that are needed, by rank, instead of all by bit mask."""
+        return self._subsets[1]
+
     @property
     def ranks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Binomial coefficients, and per number of players where the subsets of each size begin."""
-        k = int(self.players.n_players.max(initial=0))
-        choose = binomials(k)[0]
-        offset = np.zeros((k + 1, k + 2), np.int64)
-        for n in range(k + 1):
-            offset[n, : n + 2] = binomials(n)[1]
-        return choose, offset
+        return binomial_ranks(int(self.players.n_players.max(initial=0)))
 
     def chunks(
         self, *, n_jobs: int | None = None, verbose: int = 0
@@ -68,48 +74,32 @@ class FixedWeights:
         if self._kept is not None:
             yield self._kept
             return
-        players, group_leaf = self.players, self.groups.group_leaf
-        n_subsets = np.diff(players.fixed_ptr)
-        for leaf in np.flatnonzero(players.wide):
-            k = int(players.n_players[leaf])
-            n_subsets[leaf] = sum(comb(k, n) for n in range(min(self.max_order, k) + 1))
-        if n_subsets.max(initial=0) > MAX_SUBSETS:
-            raise ValueError(
-                f"a leaf with {players.n_players.max()} path features has {n_subsets.max():,} subsets of at "
-                f"most {self.max_order} features, more than the {MAX_SUBSETS:,} that fit. Set max_interaction"
-            )
+        n_subsets, group_leaf = self._subsets[0], self.groups.group_leaf
+        # only leaves that hold all of their subsets need tables
+        in_table = np.where(self.ranked, 0, n_subsets)
+        players = replace(self.players, fixed_ptr=np.concatenate([[0], np.cumsum(in_table)]))
+        needed = np.add.reduceat(np.append(in_table, 0), group_leaf[:-1]) > 0
+        n_patterns = np.where(needed, self.groups.n_patterns, 0)
+        groups = replace(self.groups, table_ptr=np.concatenate([[0], np.cumsum(n_patterns)]))
         cost = np.add.reduceat(np.append(n_subsets, 0), group_leaf[:-1])
         plan = weight_chunks(cost, TABLE_BUDGET)
         for first, last in plan:
             l0, l1 = group_leaf[first], group_leaf[last]
             fixed = fixed_weights(
-                self.weighting,
-                self.ensemble,
-                players,
-                self.groups,
-                first,
-                last,
-                n_jobs=n_jobs,
-                verbose=verbose,
+                self.weighting, self.ensemble, players, groups, first, last, n_jobs=n_jobs, verbose=verbose
             )
             leaves = np.arange(l0, l1)
             start = np.zeros(self.ensemble.n_leaves, np.int64)
             start[l0:l1] = players.fixed_ptr[l0:l1] - players.fixed_ptr[l0]
-            wide = leaves[players.wide[l0:l1]]
-            if len(wide):
-                parts = run(
-                    self.weighting.ranked,
-                    [
-                        (self.ensemble, players, int(leaf), self.max_order, int(n_subsets[leaf]))
-                        for leaf in wide
-                    ],
-                    n_jobs=n_jobs,
-                    verbose=verbose,
-                    label="weights, deep leaves",
+            by_rank = leaves[self.ranked[l0:l1]]
+            if len(by_rank):
+                sizes = n_subsets[by_rank]
+                start[by_rank] = np.cumsum(sizes) - sizes
+                ranked = self.weighting.ranked(
+                    self.ensemble, players, by_rank, start, int(sizes.sum()), self.max_order, n_jobs
                 )
-                sizes = n_subsets[wide]
-                start[wide] = len(fixed) + np.cumsum(sizes) - sizes
-                fixed = np.concatenate([fixed, *parts])
+                start[by_rank] += len(fixed)
+                fixed = np.concatenate([fixed, ranked])
             chunk = leaves, start, fixed
             if len(plan) == 1:
                 self._kept = chunk
@@ -117,9 +107,24 @@ class FixedWeights:
 
     def dense(self, first: int, last: int, *, n_jobs: int | None = None) -> tuple[NDArray[np.float64], int]:
         """Weights of the leaves of some groups that have tables, and the `Players.fixed_ptr` they start at."""
-        if self._kept is not None:
+        if self._kept is not None and (self.ranked == self.players.wide).all():
             return self._kept[2], 0
         fixed = fixed_weights(
             self.weighting, self.ensemble, self.players, self.groups, first, last, n_jobs=n_jobs
         )
         return fixed, int(self.players.fixed_ptr[self.groups.group_leaf[first]])
+
+
+def _list_subsets(players: Players, max_order: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """How many subsets each leaf holds weights of, and whether they are listed by rank."""
+    k_max = int(players.n_players.max(initial=0))
+    up_to = [sum(comb(k, n) for n in range(min(max_order, k) + 1)) for k in range(k_max + 1)]
+    if (largest := max(up_to)) > MAX_SUBSETS:
+        raise ValueError(
+            f"a leaf with {k_max} path features has {largest:,} subsets of at most {max_order} features, more "
+            f"than the {MAX_SUBSETS:,} that fit. Set max_interaction"
+        )
+    few = np.array([RANKED_GAIN * n <= 2**k for k, n in enumerate(up_to)])
+    ranked = players.wide | few[players.n_players]
+    in_table = np.diff(players.fixed_ptr)
+    return np.where(ranked, np.array(up_to)[players.n_players], in_table), ranked

@@ -26,6 +26,36 @@ class Conditions(NamedTuple):
     masks: NDArray[np.uint8]
 
 
+class Trees(NamedTuple):
+    """The trees that leaves come from, their splits said in bins.
+
+    A node sends the bins ``b <= cut`` left, and missing where ``missing_left``; where ``mask`` >= 0, the bins
+    ``b`` with ``masks[mask + b] != 0``.
+    """
+
+    roots: NDArray[np.int64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    slot: NDArray[np.int32]
+    cut: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    mask: NDArray[np.int64]
+    masks: NDArray[np.uint8]
+    leaf: NDArray[np.int32]
+
+
+class ConditionSets(NamedTuple):
+    """Distinct sets of conditions; set s has ``condition[ptr[s]:ptr[s + 1]]``.
+
+    ``first`` is the first leaf that has each, in increasing order, ``of_leaf`` every leaf's set.
+    """
+
+    ptr: NDArray[np.int64]
+    condition: NDArray[np.int32]
+    first: NDArray[np.int64]
+    of_leaf: NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class LeafEnsemble:
     """A tree ensemble as flat arrays; never changed after it is made.
@@ -52,6 +82,8 @@ class LeafEnsemble:
         Leaves of tree ``t``: ``tree_ptr[t]`` up to ``tree_ptr[t + 1]``.
     base : ndarray of shape (n_outputs,), float64
         Base score on the margin scale.
+    trees : Trees, or None
+        The trees that the leaves come from, where there are such.
     """
 
     grid: Grid
@@ -64,6 +96,7 @@ class LeafEnsemble:
     output: NDArray[np.int32]
     tree_ptr: NDArray[np.int64]
     base: NDArray[np.float64]
+    trees: Trees | None = None
 
     @property
     def n_leaves(self) -> int:
@@ -83,39 +116,46 @@ class LeafEnsemble:
         """Leaf of every leaf condition."""
         return np.repeat(np.arange(self.n_leaves), np.diff(self.leaf_ptr))
 
-    def keep_entries(self, keep: NDArray[np.bool_], value: NDArray[np.float64]) -> LeafEnsemble:
-        """Drop leaf conditions, give every leaf a new value and merge the leaves that became the same."""
+    def distinct_sets(self, keep: NDArray[np.bool_], kind: NDArray[np.int32] | None = None) -> ConditionSets:
+        """The distinct sets that leaves have of the conditions marked in ``keep``; of a ``kind`` each, if given."""
         counts = np.add.reduceat(np.append(keep, False).astype(np.int64), self.leaf_ptr[:-1])
         counts[np.diff(self.leaf_ptr) == 0] = 0
         leaf_ptr = np.concatenate([[0], np.cumsum(counts)])
         condition = self.leaf_condition[keep]
-        # 64-bit sums of random numbers per condition tell sets of conditions apart; `_merge` checks them
+        kind = np.zeros(self.n_leaves, np.int32) if kind is None else kind
+        # 64-bit sums of random numbers per condition tell sets of conditions apart, which is checked below
         code = np.random.default_rng(0).integers(2**63, size=len(self.complement) + 1, dtype=np.uint64)
         key = np.concatenate([[np.uint64(0)], np.cumsum(code[condition], dtype=np.uint64)])
-        key = key[leaf_ptr[1:]] - key[leaf_ptr[:-1]] + code[-1] * self.output.astype(np.uint64)
-        _, first, leaf_of = np.unique(key, return_index=True, return_inverse=True)
+        key = key[leaf_ptr[1:]] - key[leaf_ptr[:-1]] + code[-1] * kind.astype(np.uint64)
+        _, first, of_leaf = np.unique(key, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        first, leaf_of = first[order], rank[leaf_of]
-        same = (counts[first][leaf_of] == counts) & (self.output[first][leaf_of] == self.output)
+        first, of_leaf = first[order], rank[of_leaf]
+        same = (counts[first][of_leaf] == counts) & (kind[first][of_leaf] == kind)
         offset = np.arange(len(condition)) - np.repeat(leaf_ptr[:-1], counts)
-        twin = np.repeat(leaf_ptr[first][leaf_of], counts) + offset
+        twin = np.repeat(leaf_ptr[first][of_leaf], counts) + offset
         if not (same.all() and (condition[twin] == condition).all()):  # pragma: no cover
             raise RuntimeError("two different leaves have the same hash; please report this model")
-        merged = np.zeros((len(first), self.value.shape[1]))
-        np.add.at(merged, leaf_of, value)
         own = np.zeros(self.n_leaves, dtype=bool)
         own[first] = True
-        tree_ptr = np.concatenate([[0], np.cumsum(own)])[self.tree_ptr]
+        ptr = np.concatenate([[0], np.cumsum(counts[first])])
+        return ConditionSets(ptr, np.ascontiguousarray(condition[np.repeat(own, counts)]), first, of_leaf)
+
+    def keep_entries(self, keep: NDArray[np.bool_], value: NDArray[np.float64]) -> LeafEnsemble:
+        """Drop leaf conditions, give every leaf a new value and merge the leaves that became the same."""
+        sets = self.distinct_sets(keep, self.output)
+        merged = np.zeros((len(sets.first), self.value.shape[1]))
+        np.add.at(merged, sets.of_leaf, value)
         return replace(
             self,
-            leaf_ptr=np.concatenate([[0], np.cumsum(counts[first])]),
-            leaf_condition=np.ascontiguousarray(condition[np.repeat(own, counts)]),
+            leaf_ptr=sets.ptr,
+            leaf_condition=sets.condition,
             ratio=None,
             value=merged,
-            output=self.output[first],
-            tree_ptr=tree_ptr,
+            output=self.output[sets.first],
+            tree_ptr=np.searchsorted(sets.first, self.tree_ptr),
+            trees=None,
         )
 
 

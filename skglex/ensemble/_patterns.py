@@ -1,4 +1,4 @@
-"""Groups of leaves that share a pattern, and sums over them."""
+"""Groups of leaves that share a pattern."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.ensemble._leaves import LeafEnsemble
-from skglex.kernels.games import value_tables
-from skglex.kernels.patterns import accumulate, group_leaves
+from skglex.kernels.patterns import group_leaves
 
 # Leaves with more conditions have no pattern table of their own (2**conditions entries).
 MAX_TABLE_BITS = 12
@@ -109,45 +107,3 @@ def group_patterns(ensemble: LeafEnsemble, max_bits: int, *, any_violation: bool
         bit=bit.astype(np.uint8),
         flip=flip.astype(np.uint8),
     )
-
-
-def sum_leaves(
-    ensemble: LeafEnsemble,
-    bins: NDArray[np.unsignedinteger],
-    *,
-    n_jobs: int | None = None,
-    groups: PatternGroups | None = None,
-) -> NDArray[np.float64]:
-    """The ensemble's margin at binned rows (base included): shape (n_outputs, n_samples)."""
-    n_rows = bins.shape[1]
-    out = np.repeat(ensemble.base[:, None], n_rows, axis=1)
-    if groups is None:
-        groups = group_patterns(ensemble, 4 if n_rows < 64 else 10, any_violation=True)
-    width = ensemble.value.shape[1]
-    columns = ensemble.output[groups.group_leaf[:-1]].astype(np.int64)[:, None] + np.arange(width)
-    column_ptr = width * np.arange(groups.n_groups + 1)
-    value_ptr = width * groups.table_ptr
-    for first, last in weight_chunks(groups.n_patterns * width, TABLE_BUDGET):
-        tables = np.zeros(value_ptr[last] - value_ptr[first])
-        value_tables(
-            groups.group_leaf,
-            groups.table_ptr,
-            value_ptr,
-            ensemble.leaf_ptr,
-            groups.bit,
-            groups.flip,
-            ensemble.value,
-            first,
-            last,
-            tables,
-        )
-        run(
-            accumulate,
-            [
-                (bins, ensemble.conditions, *groups.kernel_args(), column_ptr, columns.ravel(), value_ptr)
-                + (tables, first, last, r0, r1, out)
-                for r0, r1 in row_chunks(n_rows)
-            ],
-            n_jobs=n_jobs,
-        )
-    return out

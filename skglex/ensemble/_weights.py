@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,9 +13,15 @@ from skglex._parallel import run, weight_chunks
 from skglex.ensemble._leaves import LeafEnsemble
 from skglex.ensemble._patterns import TABLE_BUDGET, PatternGroups
 from skglex.ensemble._players import Players
+from skglex.kernels.bitsets import add_near_misses, fill_bits, rank_bins
 from skglex.kernels.games import fixed_from_histogram, fixed_from_ratios
-from skglex.kernels.patterns import joint_weight, pattern_histogram
-from skglex.kernels.wide import ranked_from_background, ranked_from_ratios
+from skglex.kernels.patterns import pattern_histogram
+from skglex.kernels.wide import binomials, ranked_from_ratios, sum_ranked_subsets
+
+# Bytes of the background's bit sets that exist at one time.
+BIT_SET_BYTES = 1 << 25
+# Conditions of the leaves that one task works on.
+LEAF_TASK = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,22 @@ class Background:
     def total(self) -> float:
         return float(self.weight.sum())
 
+    def bit_sets(self, n_bins: NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
+        """Blocks of rows as bit sets by bin, arguments of `add_near_misses`."""
+        n_rows = self.bins.shape[1]
+        bin_ptr = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
+        size = 1 << 16
+        while size > 64 and (np.minimum(n_bins, size) + 1).sum() * min(size, n_rows) > 8 * BIT_SET_BYTES:
+            size >>= 1
+        equal = float(self.weight[0]) if (self.weight == self.weight[0]).all() else 0.0
+        rank, row_ptr = np.empty(bin_ptr[-1], np.int32), np.empty(len(bin_ptr), np.int64)
+        for r0 in range(0, n_rows, size):
+            r1 = min(r0 + size, n_rows)
+            rank_bins(self.bins, r0, r1, n_bins, bin_ptr, rank, row_ptr)
+            bits = np.empty((row_ptr[-1], -(-(r1 - r0) // 64)), np.uint64)
+            fill_bits(self.bins, r0, r1, bin_ptr, rank, row_ptr, bits)
+            yield r1 - r0, self.weight[r0:r1], equal, bin_ptr, rank, row_ptr, bits, n_bins
+
 
 class Weighting(Protocol):
     """What a weighting has to know: E_l(U) for the sets U that are asked for."""
@@ -49,9 +72,16 @@ class Weighting(Protocol):
         """E_l(P minus V) for every V, for the leaves of groups ``first <= g < last`` that have tables."""
 
     def ranked(
-        self, ensemble: LeafEnsemble, players: Players, leaf: int, max_order: int, n_subsets: int
+        self,
+        ensemble: LeafEnsemble,
+        players: Players,
+        leaves: NDArray[np.int64],
+        start: NDArray[np.int64],
+        size: int,
+        max_order: int,
+        n_jobs: int | None,
     ) -> NDArray[np.float64]:
-        """E_l(P minus V) of one leaf for every V with at most ``max_order`` players, by rank."""
+        """E_l(P minus V) for every V with at most ``max_order`` players, by rank, from ``start[l]``."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +114,22 @@ class PathDependent:
         return out
 
     def ranked(
-        self, ensemble: LeafEnsemble, players: Players, leaf: int, max_order: int, n_subsets: int
+        self,
+        ensemble: LeafEnsemble,
+        players: Players,
+        leaves: NDArray[np.int64],
+        start: NDArray[np.int64],
+        size: int,
+        max_order: int,
+        n_jobs: int | None,
     ) -> NDArray[np.float64]:
-        entries = slice(ensemble.leaf_ptr[leaf], ensemble.leaf_ptr[leaf + 1])
-        ratio = np.ones(players.n_players[leaf])
-        np.multiply.at(ratio, players.entry_player[entries], _ratio(ensemble)[entries])
-        out = np.empty(n_subsets)
-        ranked_from_ratios(ratio, max_order, out)
+        out = np.empty(size)
+        path = ensemble.leaf_ptr, _ratio(ensemble), players.entry_player, players.n_players
+        run(
+            ranked_from_ratios,
+            [(*path, leaves[a:b], start, max_order, out) for a, b in _leaf_chunks(ensemble, leaves)],
+            n_jobs=n_jobs,
+        )
         return out
 
 
@@ -103,21 +142,26 @@ class Empirical:
     def joint(
         self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], n_jobs: int | None
     ) -> NDArray[np.float64]:
-        counts = np.add.reduceat(np.append(averaged, False).astype(np.int64), ensemble.leaf_ptr[:-1])
-        counts[np.diff(ensemble.leaf_ptr) == 0] = 0
-        leaf_ptr = np.concatenate([[0], np.cumsum(counts)])
-        condition = np.ascontiguousarray(ensemble.leaf_condition[averaged])
-        out = np.empty(ensemble.n_leaves)
-        back = self.background
-        run(
-            joint_weight,
-            [
-                (back.bins, back.weight, ensemble.conditions, condition, leaf_ptr, first, last, out)
-                for first, last in weight_chunks(np.ones(ensemble.n_leaves), 1024)
-            ],
-            n_jobs=n_jobs,
+        leaf_ptr, condition, _, set_of_leaf = ensemble.distinct_sets(averaged)
+        sets = np.arange(len(leaf_ptr) - 1)
+        out = np.zeros(len(sets))
+        # one player, who has all of a set's conditions
+        path = (
+            leaf_ptr,
+            condition,
+            np.zeros(len(condition), np.uint8),
+            (np.diff(leaf_ptr) > 0).astype(np.int64),
         )
-        return out / back.total
+        for block in self.background.bit_sets(ensemble.grid.n_bins):
+            run(
+                add_near_misses,
+                [
+                    (*block, ensemble.conditions, *path, sets[a:b], sets, 0, *binomial_ranks(1), out)
+                    for a, b in weight_chunks(np.diff(leaf_ptr) + 1, LEAF_TASK)
+                ],
+                n_jobs=n_jobs,
+            )
+        return out[set_of_leaf] / self.background.total
 
     def fixed(
         self, ensemble: LeafEnsemble, players: Players, groups: PatternGroups, first: int, last: int
@@ -146,24 +190,43 @@ class Empirical:
         return out
 
     def ranked(
-        self, ensemble: LeafEnsemble, players: Players, leaf: int, max_order: int, n_subsets: int
+        self,
+        ensemble: LeafEnsemble,
+        players: Players,
+        leaves: NDArray[np.int64],
+        start: NDArray[np.int64],
+        size: int,
+        max_order: int,
+        n_jobs: int | None,
     ) -> NDArray[np.float64]:
-        back = self.background
-        out = np.zeros(n_subsets)
-        ranked_from_background(
-            back.bins,
-            back.weight,
-            back.total,
-            ensemble.conditions,
-            ensemble.leaf_condition,
-            players.entry_player,
-            ensemble.leaf_ptr[leaf],
-            ensemble.leaf_ptr[leaf + 1],
-            players.n_players[leaf],
-            max_order,
-            out,
+        out = np.zeros(size)
+        ranks = binomial_ranks(int(players.n_players.max(initial=0)))
+        path = ensemble.leaf_ptr, ensemble.leaf_condition, players.entry_player, players.n_players
+        tasks = [leaves[a:b] for a, b in _leaf_chunks(ensemble, leaves)]
+        for block in self.background.bit_sets(ensemble.grid.n_bins):
+            run(
+                add_near_misses,
+                [(*block, ensemble.conditions, *path, own, start, max_order, *ranks, out) for own in tasks],
+                n_jobs=n_jobs,
+            )
+        run(
+            sum_ranked_subsets,
+            [(players.n_players, own, start, max_order, *ranks, self.background.total, out) for own in tasks],
+            n_jobs=n_jobs,
         )
         return out
+
+
+def binomial_ranks(k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Binomial coefficients up to k, and per number of players where the subsets of each size begin."""
+    offset = np.zeros((k + 1, k + 2), np.int64)
+    for n in range(k + 1):
+        offset[n, : n + 2] = binomials(n)[1]
+    return binomials(k)[0], offset
+
+
+def _leaf_chunks(ensemble: LeafEnsemble, leaves: NDArray[np.int64]) -> list[tuple[int, int]]:
+    return weight_chunks(np.diff(ensemble.leaf_ptr)[leaves] + 1, LEAF_TASK)
 
 
 def _ratio(ensemble: LeafEnsemble) -> NDArray[np.float64]:

@@ -102,6 +102,8 @@ def _check_exportable(decomposer: GlexDecomposer) -> str:
         raise ValueError("feature_groups cannot be exported: a term of an EBM is of single columns")
     if not np.isnan(read.input.missing):
         raise ValueError(f"the model takes {read.input.missing} for missing, an EBM only NaN")
+    if read.input.missing_zeros:
+        raise ValueError("the model takes zeros for missing (zero_as_missing=True), an EBM only NaN")
     several = decomposer._n_outputs > 1
     if read.link not in _LINKS or several != (read.link == "softmax"):
         raise ValueError(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from skglex._links import split_link
 from skglex.ensemble._grid import Grid
 from skglex.ensemble._leaves import LeafEnsemble
+from skglex.ensemble.readers import LARGEST_ZERO
 from skglex.export._forest import Forest, without_gaps
 from skglex.export._grow import Splits, grow_forest
 
@@ -29,6 +31,8 @@ def onnx_model(
     link: str = "identity",
     classes: NDArray[Any] | None = None,
     missing: float = np.nan,
+    missing_zeros: Collection[int] = (),
+    truncates_codes: bool = False,
     input_dtype: DTypeLike = np.float64,
 ) -> Any:
     """An ensemble as an ONNX model, on request without the conditions on some features.
@@ -64,6 +68,10 @@ def onnx_model(
         Labels (integers, booleans or strings) of a classifier. None: a regressor.
     missing : float, default=nan
         Value that counts as missing, besides NaN.
+    missing_zeros : collection of int, optional
+        Features whose zeros are missing.
+    truncates_codes : bool, default=False
+        Whether codes of categories are cut off towards zero (else negative values are no category).
     input_dtype : dtype, default=float64
         Type of the input: float64 or float32.
 
@@ -85,7 +93,9 @@ def onnx_model(
 
     graph = _Graph(onnx)
     x = _standardise(graph, "X", ensemble.grid.as_float32, missing)
-    sums = [_add_trees(graph, x, ensemble, gone, value, n_features) for gone, value in parts]
+    if missing_zeros:
+        x = _without_zeros(graph, x, np.isin(np.arange(n_features), list(missing_zeros)))
+    sums = [_add_trees(graph, x, ensemble, gone, value, n_features, truncates_codes) for gone, value in parts]
     total = graph.add("Add", *sums) if len(sums) == 2 else sums[0]
     base = graph.constant(ensemble.base.reshape(1, -1))
     margin = graph.add("Add", total, base, name="margin")
@@ -167,6 +177,13 @@ def _standardise(graph: _Graph, x: str, as_float32: bool, missing: float) -> str
     )
 
 
+def _without_zeros(graph: _Graph, x: str, where: NDArray[np.bool_]) -> str:
+    """NaN for the zeros of some features."""
+    zero = graph.add("LessOrEqual", graph.add("Abs", x), graph.constant(np.float64(LARGEST_ZERO)))
+    missing = graph.add("And", zero, graph.constant(where[None]))
+    return graph.add("Where", missing, graph.constant(np.float64(np.nan)), x)
+
+
 def _add_trees(
     graph: _Graph,
     x: str,
@@ -174,11 +191,12 @@ def _add_trees(
     removed: NDArray[np.bool_],
     value: NDArray[np.float64],
     n_features: int,
+    truncates_codes: bool,
 ) -> str:
     """The sum of the trees, without base, of shape (n_samples, n_outputs)."""
     grown, splits = grow_forest(ensemble, removed, value)
     forest, origin = without_gaps(grown)
-    x, column = _add_memberships(graph, x, splits, ensemble.grid, n_features)
+    x, column = _add_memberships(graph, x, splits, ensemble.grid, n_features, truncates_codes)
     output = ensemble.output[ensemble.tree_ptr[:-1]][origin]
     trees = _tree_attributes(graph.onnx, forest, splits, column, ensemble.grid, output, ensemble.n_outputs)
     sums = graph.add("TreeEnsembleRegressor", x, domain="ai.onnx.ml", **trees)
@@ -186,7 +204,7 @@ def _add_trees(
 
 
 def _add_memberships(
-    graph: _Graph, x: str, splits: Splits, grid: Grid, n_features: int
+    graph: _Graph, x: str, splits: Splits, grid: Grid, n_features: int, truncates_codes: bool
 ) -> tuple[str, dict[int, int]]:
     """Append a column of 0 (goes left) and 1 per set of categories; say which column a split looks at."""
     by_slot: dict[int, list[int]] = {}
@@ -210,8 +228,12 @@ def _add_memberships(
         table = graph.constant(1.0 - left.T[bin_of_row], np.float64)
         feature = graph.constant(int(grid.features[slot]), np.int64)
         values = graph.add("Gather", x, feature, axis=1)
+        whole = graph.add("Floor", values)
+        if truncates_codes:
+            negative = graph.add("Less", values, graph.constant(np.float64(0)))
+            whole = graph.add("Where", negative, graph.add("Ceil", values), whole)
         lowest, highest = (graph.constant(bound, np.float64) for bound in (-1, codes[-1] + 1))
-        known = graph.add("Clip", graph.add("Floor", values), lowest, highest)
+        known = graph.add("Clip", whole, lowest, highest)
         absent = graph.constant(codes[-1] + 2, np.float64)
         row = graph.add("Where", graph.add("IsNaN", values), absent, known)
         row = graph.cast(graph.add("Add", row, graph.constant(1, np.float64)), np.int64)
@@ -277,18 +299,31 @@ def _test(number: int, splits: Splits, column: dict[int, int], grid: Grid) -> tu
 
 
 def _inverse_link(graph: _Graph, link: str, margin: str) -> str:
+    name, factor = split_link(link)
     links: dict[str, Callable[[], str]] = {
         "identity": lambda: margin,
         "identity_multiclass": lambda: margin,
         "sigmoid": lambda: graph.add("Sigmoid", margin),
         "exponential": lambda: graph.add("Exp", margin),
+        "signed_square": lambda: graph.add("Mul", margin, graph.add("Abs", margin)),
+        "logarithm_one_plus_exp": lambda: _softplus(graph, margin),
+        "multiclass_ova": lambda: graph.add("Sigmoid", margin),
         "softmax": lambda: graph.add("Softmax", margin, axis=1),
         "hinge": lambda: graph.cast(graph.add("Greater", margin, graph.constant(np.float64(0))), np.float64),
         "max_index": lambda: graph.cast(graph.add("ArgMax", margin, axis=1, keepdims=1), np.float64),
     }
-    if link not in links:
+    if name not in links:
         raise ValueError(f"the inverse link {link!r} cannot be exported to ONNX; known are {sorted(links)}")
-    return links[link]()
+    if factor != 1:
+        margin = graph.add("Mul", margin, graph.constant(np.float64(factor)))
+    return links[name]()
+
+
+def _softplus(graph: _Graph, margin: str) -> str:
+    """log(1 + exp(margin)), which onnxruntime lacks in float64: max(margin, 0) + log(1 + exp(-|margin|))."""
+    zero, one = (graph.constant(np.float64(number)) for number in (0, 1))
+    small = graph.add("Exp", graph.add("Neg", graph.add("Abs", margin)))
+    return graph.add("Add", graph.add("Max", margin, zero), graph.add("Log", graph.add("Add", one, small)))
 
 
 def _check_classes(classes: NDArray[Any], n_outputs: int, link: str) -> NDArray[Any]:

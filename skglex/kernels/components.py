@@ -62,12 +62,8 @@ def mark_axes(
     axis_slot,
     source_ptr,
     source_pset,
-    source_mask,
-    pset_ptr,
-    pset_leaf,
-    leaf_ptr,
-    leaf_condition,
-    player,
+    condition_ptr,
+    pset_condition,
     feature,
     event_ptr,
     event_bin,
@@ -80,6 +76,7 @@ def mark_axes(
 ):
     """Find the cells of each component's axes: the bins at which any of its leaves begins or ends.
 
+    The conditions of the leaves of each path set, ``pset_condition`` from ``condition_ptr``, are sorted by feature.
     Without ``fill`` only the number of cells per axis is written; with it ``maps`` takes, per axis of the
     chosen components, the cell of every bin.
     """
@@ -89,15 +86,19 @@ def mark_axes(
             s = axis_slot[a]
             starts = np.zeros(n_bins[s], np.uint8)
             for k in range(source_ptr[c], source_ptr[c + 1]):
-                for q in range(pset_ptr[source_pset[k]], pset_ptr[source_pset[k] + 1]):
-                    leaf = pset_leaf[q]
-                    for e in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
-                        condition = leaf_condition[e]
-                        if feature[condition] == s and (source_mask[k] >> np.uint64(player[e])) & np.uint64(
-                            1
-                        ):
-                            for v in range(event_ptr[condition], event_ptr[condition + 1]):
-                                starts[event_bin[v]] = 1
+                lo, last = condition_ptr[source_pset[k]], condition_ptr[source_pset[k] + 1]
+                hi = last
+                while lo < hi:
+                    mid = (lo + hi) >> 1
+                    if feature[pset_condition[mid]] < s:
+                        lo = mid + 1
+                    else:
+                        hi = mid
+                while lo < last and feature[pset_condition[lo]] == s:
+                    condition = pset_condition[lo]
+                    for v in range(event_ptr[condition], event_ptr[condition + 1]):
+                        starts[event_bin[v]] = 1
+                    lo += 1
             cell = 0
             for b in range(1, n_bins[s]):
                 cell += starts[b]
@@ -118,7 +119,7 @@ def add_corners(
     source_mask,
     pset_ptr,
     pset_leaf,
-    pset_dense,
+    ranked,
     leaf_ptr,
     leaf_condition,
     player,
@@ -147,57 +148,64 @@ def add_corners(
     """
     corner = np.empty(64, np.int64)
     sign = np.empty(64, np.float64)
-    path = np.empty(leaf_ptr.shape[0], np.int64)
+    # the leaf's conditions on the component's features: player's bit, stride, start of the bins' cells, events
+    bit = np.empty(leaf_ptr.shape[0], np.uint64)
+    along = np.empty((leaf_ptr.shape[0], 4), np.int64)
     for i in range(chosen.shape[0]):
         c = chosen[i]
         cells = n_cells[c]
         for k in range(source_ptr[c], source_ptr[c + 1]):
             mask = source_mask[k]
             pset = source_pset[k]
-            dense = pset_dense[pset]
             for q in range(pset_ptr[pset], pset_ptr[pset + 1]):
                 leaf = pset_leaf[q]
                 start = fixed_start[leaf]
+                n_own = 0
+                for e in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
+                    own = np.uint64(1) << np.uint64(player[e])
+                    if mask & own:
+                        condition = leaf_condition[e]
+                        a = axis_ptr[c]
+                        while axis_slot[a] != feature[condition]:
+                            a += 1
+                        bit[n_own] = own
+                        along[n_own, 0], along[n_own, 1] = stride[a], map_ptr[a]
+                        along[n_own, 2], along[n_own, 3] = event_ptr[condition], event_ptr[condition + 1]
+                        n_own += 1
                 v = mask
                 while True:
                     # corners of the box of V, axis by axis
-                    index = np.int64(v) if dense else subset_rank(v, choose, offset[n_players[leaf]])
+                    index = np.int64(v)
+                    if ranked[leaf]:
+                        index = subset_rank(v, choose, offset[n_players[leaf]])
                     coefficient = fixed[start + index]
                     rest = mask ^ v
                     while rest:
                         coefficient = -coefficient
                         rest &= rest - np.uint64(1)
-                    n, total = 0, 1
-                    for e in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
-                        if (v >> np.uint64(player[e])) & np.uint64(1):
-                            path[n] = e
-                            n += 1
-                            condition = leaf_condition[e]
-                            total *= event_ptr[condition + 1] - event_ptr[condition]
-                    if total > corner.shape[0]:
-                        corner = np.empty(2 * total, np.int64)
-                        sign = np.empty(2 * total, np.float64)
-                    if total > 0 and coefficient != 0.0:
-                        corner[0], sign[0] = 0, coefficient
-                        size = 1
-                        for j in range(n):
-                            condition = leaf_condition[path[j]]
-                            a = axis_ptr[c]
-                            while axis_slot[a] != feature[condition]:
-                                a += 1
-                            first, last = event_ptr[condition], event_ptr[condition + 1]
-                            # later events first, so that the first can overwrite in place
-                            for w in range(last - 1, first - 1, -1):
-                                step = stride[a] * maps[map_ptr[a] + event_bin[w]]
-                                shift = (w - first) * size
-                                for z in range(size):
-                                    corner[shift + z] = corner[z] + step
-                                    sign[shift + z] = sign[z] * event_sign[w]
-                            size *= last - first
-                        for z in range(size):
-                            for o in range(value.shape[1]):
-                                cell = table_ptr[c] + (output[leaf] + o) * cells + corner[z]
-                                tables[cell] += sign[z] * value[leaf, o]
+                    corner[0], sign[0] = 0, coefficient
+                    size = 1 if coefficient != 0.0 else 0
+                    for j in range(n_own):
+                        if not v & bit[j]:
+                            continue
+                        step, cell_of, first, last = along[j, 0], along[j, 1], along[j, 2], along[j, 3]
+                        n = last - first
+                        if size * n > corner.shape[0]:
+                            longer, signs = np.empty(2 * size * n, np.int64), np.empty(2 * size * n)
+                            for z in range(size):
+                                longer[z], signs[z] = corner[z], sign[z]
+                            corner, sign = longer, signs
+                        # later events first, so that the first can overwrite in place
+                        for w in range(n - 1, -1, -1):
+                            shift = step * maps[cell_of + event_bin[first + w]]
+                            for z in range(size):
+                                corner[w * size + z] = corner[z] + shift
+                                sign[w * size + z] = sign[z] * event_sign[first + w]
+                        size *= n
+                    for z in range(size):
+                        for o in range(value.shape[1]):
+                            cell = table_ptr[c] + (output[leaf] + o) * cells + corner[z]
+                            tables[cell] += sign[z] * value[leaf, o]
                     if v == 0:
                         break
                     v = (v - np.uint64(1)) & mask
@@ -250,26 +258,29 @@ def look_up(
 
 @njit(cache=True, nogil=True)
 def distinct_patterns(pattern, n, table, slot, found):
-    """Number the distinct patterns of a block: ``slot[r]`` is row r's, ``found`` lists them.
+    """Number the distinct patterns among the first n: ``slot[r]`` is row r's, ``found`` lists them.
 
-    ``table`` is a hash table of 4 * BLOCK entries, -1 where free, as it is left again.
+    ``table`` is a hash table, larger than n, of a power of two of entries, -1 where free, as it is left again.
     """
+    last, shift = table.shape[0] - 1, 64
+    while (np.int64(1) << (64 - shift)) <= last:
+        shift -= 1
     n_found = 0
     for r in range(n):
         p = pattern[r]
-        h = np.int64((p * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(52))
+        h = np.int64((p * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
         while table[h] >= 0 and found[table[h]] != p:
-            h = (h + 1) & 4095
+            h = (h + 1) & last
         if table[h] < 0:
             table[h] = n_found
             found[n_found] = p
             n_found += 1
         slot[r] = table[h]
     for i in range(n_found):
-        h = np.int64((found[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(52))
+        h = np.int64((found[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
         while table[h] >= 0:
             table[h] = -1
-            h = (h + 1) & 4095
+            h = (h + 1) & last
     return n_found
 
 
@@ -283,7 +294,7 @@ def stream_components(
     player,
     n_players,
     leaf_pset,
-    pset_dense,
+    ranked,
     value,
     output,
     fixed_start,
@@ -329,7 +340,6 @@ def stream_components(
             )
             n_found = distinct_patterns(pattern, n, table, slot, found)
             f = fixed[fixed_start[leaf] :]
-            dense = pset_dense[pset]
             for item in range(item_ptr[pset], item_ptr[pset + 1]):
                 mask = item_mask[item]
                 for d in range(n_found):
@@ -337,9 +347,10 @@ def stream_components(
                     total = 0.0
                     v = met
                     while True:
-                        weight = (
-                            f[np.int64(v)] if dense else f[subset_rank(v, choose, offset[n_players[leaf]])]
-                        )
+                        index = np.int64(v)
+                        if ranked[leaf]:
+                            index = subset_rank(v, choose, offset[n_players[leaf]])
+                        weight = f[index]
                         rest = mask ^ v
                         while rest:
                             weight = -weight

@@ -76,7 +76,7 @@ def fixed_from_histogram(
 
 @njit(cache=True, nogil=True)
 def value_tables(group_leaf, table_ptr, value_ptr, leaf_ptr, bit, flip, value, g0, g1, tables):
-    """Fill each group's tables (one per output) with the sum of the leaves that the pattern reaches."""
+    """Fill each group's table (patterns x outputs) with the sum of the leaves that the pattern reaches."""
     n_outputs = value.shape[1]
     for g in range(g0, g1):
         size = table_ptr[g + 1] - table_ptr[g]
@@ -91,7 +91,7 @@ def value_tables(group_leaf, table_ptr, value_ptr, leaf_ptr, bit, flip, value, g
             rest = free
             while True:
                 for v in range(n_outputs):
-                    tables[base + v * size + (met | rest)] += value[leaf, v]
+                    tables[base + (met | rest) * n_outputs + v] += value[leaf, v]
                 if rest == 0:
                     break
                 rest = (rest - 1) & free
@@ -208,7 +208,7 @@ def shapley_tables(
 ):
     """Fill each group's tables: the Shapley value (or interaction) of each column for each pattern.
 
-    Tables of one group are ordered by output, then by column.
+    A group's table holds, for each pattern, the outputs one after the other, each with its columns.
     """
     n_outputs = value.shape[1]
     for g in range(g0, g1):
@@ -232,6 +232,6 @@ def shapley_tables(
             for v in range(n_outputs):
                 for c in range(n_own):
                     column = v * n_columns + leaf_column[own_ptr[leaf] + c]
-                    table = tables[value_ptr[g] + column * size :]
+                    table = tables[value_ptr[g] + column :]
                     for p in range(size):
-                        table[p] += value[leaf, v] * own[c, violated[p]]
+                        table[p * n_columns * n_outputs] += value[leaf, v] * own[c, violated[p]]

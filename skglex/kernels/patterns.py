@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 BLOCK = 1024  # rows whose bins, patterns and sums stay in cache together
+FEW_ROWS = 16  # fewer rows are taken one by one
 
 
 @njit(cache=True, nogil=True)
@@ -95,6 +96,21 @@ def pattern_histogram(bins, weight, conditions, ids, bits, entry_ptr, table_ptr,
 
 
 @njit(cache=True, nogil=True)
+def _pattern_of_row(bins, r, conditions, ids, bits, first, last):
+    """The pattern of one row, as `violations` finds those of a block."""
+    pattern = 0
+    for e in range(first, last):
+        c = ids[e]
+        b = np.int64(bins[conditions.feature[c], r])
+        if conditions.mask[c] >= 0:
+            out = conditions.masks[conditions.mask[c] + b] == 0
+        else:
+            out = (b < conditions.lo[c] or b >= conditions.hi[c]) and b != conditions.missing[c]
+        pattern |= np.int64(out) << np.int64(bits[e])
+    return pattern
+
+
+@njit(cache=True, nogil=True)
 def accumulate(
     bins,
     conditions,
@@ -112,43 +128,36 @@ def accumulate(
     r1,
     out,
 ):
-    """Add each group's table columns, looked up by pattern, to ``out`` (columns x rows).
+    """Add each group's columns, looked up by pattern, to ``out`` (columns x rows).
 
-    Group ``g`` has the columns ``column[column_ptr[g] : column_ptr[g + 1]]`` of ``out``; its tables of
-    ``table_ptr[g + 1] - table_ptr[g]`` entries each start at ``value_ptr[g] - value_ptr[g0]``. Groups without
-    a table add nothing.
+    Group ``g`` has the columns ``column[column_ptr[g] : column_ptr[g + 1]]`` of ``out``; its table (patterns x
+    columns) starts at ``value_ptr[g] - value_ptr[g0]``. Groups without a table add nothing.
     """
+    if r1 - r0 < FEW_ROWS:
+        for r in range(r0, r1):
+            for g in range(g0, g1):
+                n_columns = column_ptr[g + 1] - column_ptr[g]
+                if table_ptr[g] == table_ptr[g + 1] or n_columns == 0:
+                    continue
+                pattern = _pattern_of_row(bins, r, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1])
+                at = value_ptr[g] - value_ptr[g0] + pattern * n_columns
+                for k in range(n_columns):
+                    out[column[column_ptr[g] + k], r] += tables[at + k]
+        return
     pattern = np.empty(BLOCK, np.uint16)
+    at = np.empty(BLOCK, np.int64)
     for start in range(r0, r1, BLOCK):
         stop = min(start + BLOCK, r1)
         n = stop - start
         for g in range(g0, g1):
-            size = table_ptr[g + 1] - table_ptr[g]
-            if size == 0 or column_ptr[g] == column_ptr[g + 1]:
+            n_columns = column_ptr[g + 1] - column_ptr[g]
+            if table_ptr[g] == table_ptr[g + 1] or n_columns == 0:
                 continue
             violations(bins, start, stop, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1], pattern)
-            base = value_ptr[g] - value_ptr[g0]
-            for k in range(column_ptr[g + 1] - column_ptr[g]):
-                table = tables[base + k * size : base + (k + 1) * size]
+            for r in range(n):
+                at[r] = pattern[r] * n_columns
+            for k in range(n_columns):
+                table = tables[value_ptr[g] - value_ptr[g0] + k :]
                 target = out[column[column_ptr[g] + k], start:stop]
                 for r in range(n):
-                    target[r] += table[pattern[r]]
-
-
-@njit(cache=True, nogil=True)
-def joint_weight(bins, weight, conditions, ids, leaf_ptr, first, last, out):
-    """Weight of the background rows that meet all conditions of each leaf ``first <= l < last``."""
-    n = bins.shape[1]
-    pattern = np.empty(BLOCK, np.uint16)
-    bits = np.zeros(leaf_ptr[last] if last > first else 0, np.uint8)
-    for leaf in range(first, last):
-        out[leaf] = 0.0
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        for leaf in range(first, last):
-            violations(bins, start, stop, conditions, ids, bits, leaf_ptr[leaf], leaf_ptr[leaf + 1], pattern)
-            total = 0.0
-            for r in range(stop - start):
-                if pattern[r] == 0:
-                    total += weight[start + r]
-            out[leaf] += total
+                    target[r] += table[np.uint64(at[r])]  # unsigned: no wrap-around to look out for

@@ -29,16 +29,9 @@ def measure_trees(left, right, roots, n_features):
 
 @njit(cache=True, nogil=True)
 def extract_leaves(
-    left,
-    right,
-    slot,
-    cut,
-    default_left,
-    node_mask,
-    node_masks,
-    list_right,
+    trees,
     cover,
-    roots,
+    ratio_without_cover,
     n_bins,
     max_depth,
     leaf_node,
@@ -56,8 +49,9 @@ def extract_leaves(
     A numeric condition is the interval of bins ``[lo, hi)`` and whether missing belongs to it. A
     categorical one is an inclusion mask over the feature's bins, returned in a pool that
     ``entry_mask`` points into (-1: numeric). ``entry_ratio`` is the product of
-    cover(child) / cover(node) over the path's splits on that feature; 0 / 0 counts as 1 / 2.
+    cover(child) / cover(node) over the path's splits on that feature.
     """
+    roots, left, right, slot, cut = trees.roots, trees.left, trees.right, trees.slot, trees.cut
     n_slots = n_bins.shape[0]
     width = min(max_depth, n_slots) + 1
     # Row d of these holds the conditions of the path's node at depth d: a child rewrites row d + 1 only.
@@ -106,14 +100,13 @@ def extract_leaves(
                 if not known:
                     p_slot[d, pos], p_lo[d, pos], p_hi[d, pos] = s, 0, n_bins[s] - 1
                     p_missing[d, pos], p_mask[d, pos], p_ratio[d, pos] = 1, -1, 1.0
-                takes_missing = is_left == (default_left[parent] != 0)
-                if node_mask[parent] < 0:
+                if trees.mask[parent] < 0:
                     # a threshold beyond those above it leaves the interval empty, not turned around
                     if is_left:
                         p_hi[d, pos] = max(min(p_hi[d, pos], cut[parent] + 1), p_lo[d, pos])
                     else:
                         p_lo[d, pos] = min(max(p_lo[d, pos], cut[parent] + 1), p_hi[d, pos])
-                    if not takes_missing:
+                    if is_left != (trees.missing_left[parent] != 0):
                         p_missing[d, pos] = 0
                 else:
                     nb = n_bins[s]
@@ -122,12 +115,9 @@ def extract_leaves(
                         for b in range(pool_size):  # a slice assignment would take a second to compile
                             grown[b] = pool[b]
                         pool = grown
-                    listed_here = is_left != (list_right[parent] != 0)
                     old = p_mask[d, pos]
                     for b in range(nb):
-                        inside = (node_masks[node_mask[parent] + b] != 0) == listed_here
-                        if b == nb - 1:
-                            inside = takes_missing
+                        inside = (trees.masks[trees.mask[parent] + b] != 0) == is_left
                         if old >= 0 and pool[old + b] == 0:
                             inside = False
                         pool[pool_size + b] = inside
@@ -136,7 +126,7 @@ def extract_leaves(
                 if cover[parent] > 0:
                     p_ratio[d, pos] *= cover[node] / cover[parent]
                 else:
-                    p_ratio[d, pos] *= 0.5
+                    p_ratio[d, pos] *= ratio_without_cover
                     no_cover += 1
             else:
                 size[0] = 0

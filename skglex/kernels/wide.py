@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from skglex.kernels.bitsets import count_ones
 from skglex.kernels.components import distinct_patterns, subset_rank
 from skglex.kernels.patterns import BLOCK, violations
 
@@ -30,100 +31,77 @@ def _next_subset(v):
 
 
 @njit(cache=True, nogil=True)
-def ranked_from_ratios(ratio, max_order, out):
-    """out[rank of V] = product of the ratios of the players outside V, for every |V| <= max_order."""
-    k = ratio.shape[0]
-    rank = 0
-    for n in range(min(max_order, k) + 1):
-        if k == 64 and n == 64:
-            out[rank] = 1.0
-            return
-        v = (np.uint64(1) << np.uint64(n)) - np.uint64(1)
-        while rank < out.shape[0] and (k == 64 or v < (np.uint64(1) << np.uint64(k))):
-            product = 1.0
-            for i in range(k):
-                if not (v >> np.uint64(i)) & np.uint64(1):
-                    product *= ratio[i]
-            out[rank] = product
-            rank += 1
-            if n == 0 or n == k:
-                break
-            following = _next_subset(v)
-            if following < v:
-                break
-            v = following
+def ranked_from_ratios(leaf_ptr, ratio, player, n_players, leaves, start, max_order, out):
+    """The products of the ratios of the players outside V, for every |V| <= max_order, by rank.
+
+    Leaf l's begin at ``out[start[l]]``.
+    """
+    own = np.empty(64)
+    for i in range(leaves.shape[0]):
+        leaf = leaves[i]
+        k = n_players[leaf]
+        own[:k] = 1.0
+        for e in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
+            own[player[e]] *= ratio[e]
+        at = start[leaf]
+        for n in range(min(max_order, k) + 1):
+            v = _first_subset(n)
+            while True:
+                product = 1.0
+                for p in range(k):
+                    if not (v >> np.uint64(p)) & np.uint64(1):
+                        product *= own[p]
+                out[at] = product
+                at += 1
+                if v == _last_subset(n, k):
+                    break
+                v = _next_subset(v)
 
 
 @njit(cache=True, nogil=True)
-def ranked_from_background(
-    bins, weight, total, conditions, leaf_condition, player, first, last, k, max_order, out
-):
-    """out[rank of V] = share of the background whose violated players all lie in V, |V| <= max_order."""
-    choose, offset = binomials(k)
-    pattern = np.empty(BLOCK, np.uint64)
-    n_rows = bins.shape[1]
-    exact = np.zeros(out.shape[0])
-    masks = np.zeros(out.shape[0], np.uint64)
-    for start in range(0, n_rows, BLOCK):
-        stop = min(start + BLOCK, n_rows)
-        violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
-        for r in range(stop - start):
-            n, rest = 0, pattern[r]
-            while rest and n <= max_order:
-                rest &= rest - np.uint64(1)
-                n += 1
-            if n <= max_order:
-                rank = subset_rank(pattern[r], choose, offset)
-                exact[rank] += weight[start + r]
-                masks[rank] = pattern[r]
-    # every V gets the rows whose violated players lie in it: add each pattern to all its supersets
-    for rank in range(out.shape[0]):
-        if exact[rank] != 0.0:
-            _add_to_supersets(masks[rank], exact[rank] / total, k, max_order, choose, offset, out)
+def _first_subset(n):
+    return ~np.uint64(0) if n == 64 else (np.uint64(1) << np.uint64(n)) - np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
-def _add_to_supersets(mask, amount, k, max_order, choose, offset, out):
-    members = np.empty(k, np.int64)
-    n_free, n_own = 0, 0
-    for i in range(k):
-        if (mask >> np.uint64(i)) & np.uint64(1):
-            n_own += 1
-        else:
-            members[n_free] = i
-            n_free += 1
-    # combinations of up to max_order - n_own of the free players, by an index stack
-    stack = np.empty(max_order + 1, np.int64)
-    union = np.empty(max_order + 2, np.uint64)
-    union[0] = mask
-    out[subset_rank(mask, choose, offset)] += amount
-    depth = 0
-    following = 0
-    while True:
-        if depth < max_order - n_own and following < n_free:
-            stack[depth] = following
-            union[depth + 1] = union[depth] | (np.uint64(1) << np.uint64(members[following]))
-            depth += 1
-            out[subset_rank(union[depth], choose, offset)] += amount
-            following += 1
-        elif depth > 0:
-            depth -= 1
-            following = stack[depth] + 1
-        else:
-            return
+def _last_subset(n, k):
+    return np.uint64(0) if n == 0 else _first_subset(n) << np.uint64(k - n)
 
 
 @njit(cache=True, nogil=True)
-def _product_shapley(ratio, violated, nodes, node_weights, pairs, columns):
+def sum_ranked_subsets(n_players, leaves, start, max_order, choose, offset, total, out):
+    """From the weight of the rows that violate exactly B to the share of those that violate no player outside V.
+
+    The sum over all B in V, one player after the other.
+    """
+    for i in range(leaves.shape[0]):
+        k = n_players[leaves[i]]
+        own = out[start[leaves[i]] :]
+        for p in range(k):
+            bit = np.uint64(1) << np.uint64(p)
+            rank = 0
+            for n in range(min(max_order, k) + 1):
+                v = _first_subset(n)
+                while True:
+                    if v & bit:
+                        own[rank] += own[subset_rank(v ^ bit, choose, offset[k])]
+                    rank += 1
+                    if v == _last_subset(n, k):
+                        break
+                    v = _next_subset(v)
+        for rank in range(offset[k, min(max_order, k) + 1]):
+            own[rank] /= total
+
+
+@njit(cache=True, nogil=True)
+def _product_shapley(ratio, k, violated, nodes, node_weights, n_nodes, pairs, factor, after, columns):
     """Shapley values (or half the interaction indices) of the game prod a_j over T, prod w_j outside.
 
     With a_j = 1 where j's condition holds, they are integrals over t of the product over the other players
     of t a_j + (1 - t) w_j, polynomials that Gauss-Legendre nodes integrate exactly.
     """
-    k = ratio.shape[0]
-    columns[:] = 0.0
-    factor, after = np.empty(k), np.empty(k + 1)
-    for q in range(nodes.shape[0]):
+    columns[: k * (k - 1) // 2 if pairs else k] = 0.0
+    for q in range(n_nodes):
         t = nodes[q]
         after[k] = 1.0
         for j in range(k):
@@ -156,7 +134,77 @@ def _product_shapley(ratio, violated, nodes, node_weights, pairs, columns):
 
 
 @njit(cache=True, nogil=True)
-def _background_shapley(shares, patterns, violated, k, inverse, pairs, columns):
+def stream_product_shapley(
+    bins,
+    conditions,
+    leaf_condition,
+    leaf_ptr,
+    player,
+    entry_id,
+    n_players,
+    ratio,
+    nodes,
+    node_weights,
+    value,
+    output,
+    n_ids,
+    pairs,
+    leaves,
+    r0,
+    r1,
+    out,
+):
+    """Add leaves' Shapley values or interactions with path-dependent weights, solved for the patterns of a block.
+
+    Player i of output o goes to row ``o * n_ids + i`` of ``out``, a pair to ``(o * n_ids + i) * n_ids + j``.
+    Quadratures of n nodes are in row n of ``nodes``.
+    """
+    pattern = np.empty(BLOCK, np.uint64)
+    slot = np.empty(BLOCK, np.int64)
+    found = np.empty(BLOCK, np.uint64)
+    table = np.full(4 * BLOCK, -1, np.int64)
+    most = 0
+    for i in range(leaves.shape[0]):
+        most = max(most, n_players[leaves[i]])
+    terms = np.empty((min(BLOCK, r1 - r0), most * (most - 1) // 2 if pairs else most))
+    own, factor, after = np.empty(most), np.empty(most), np.empty(most + 1)
+    ids = np.empty(most, np.int64)
+    for start in range(r0, r1, BLOCK):
+        stop = min(start + BLOCK, r1)
+        n = stop - start
+        for i in range(leaves.shape[0]):
+            leaf = leaves[i]
+            k = n_players[leaf]
+            first, last = leaf_ptr[leaf], leaf_ptr[leaf + 1]
+            own[:k] = 1.0
+            for e in range(first, last):
+                own[player[e]] *= ratio[e]
+                ids[player[e]] = entry_id[e]
+            violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
+            n_found = distinct_patterns(pattern, n, table, slot, found)
+            half = (k + 1) // 2
+            for d in range(n_found):
+                _product_shapley(
+                    own, k, found[d], nodes[half], node_weights[half], half, pairs, factor, after, terms[d]
+                )
+            for o in range(value.shape[1]):
+                base = (output[leaf] + o) * n_ids
+                v = value[leaf, o]
+                c = 0
+                for p in range(k):
+                    if not pairs:
+                        for r in range(n):
+                            out[base + ids[p], start + r] += v * terms[slot[r], p]
+                        continue
+                    for q in range(p + 1, k):
+                        row = (base + ids[p]) * n_ids + ids[q]
+                        for r in range(n):
+                            out[row, start + r] += v * terms[slot[r], c]
+                        c += 1
+
+
+@njit(cache=True, nogil=True)
+def _background_shapley(shares, patterns, n_patterns, violated, k, inverse, pairs, columns):
     """Shapley values (or half the interactions) against each background pattern, weighted by its share.
 
     A background row plays only where every condition is met by it or by the explained row. With ``a``
@@ -164,15 +212,13 @@ def _background_shapley(shares, patterns, violated, k, inverse, pairs, columns):
     gets (a - 1)! b! / (a + b)!, one of the second -a! (b - 1)! / (a + b)!.
     ``inverse[n, i]`` is 1 / ((n + 1) C(n, i)).
     """
-    columns[:] = 0.0
-    for p in range(patterns.shape[0]):
+    columns[: k * (k - 1) // 2 if pairs else k] = 0.0
+    b = np.int64(count_ones(violated))
+    for p in range(n_patterns):
         if patterns[p] & violated:
             continue
         only_row, only_back = patterns[p], violated
-        a, b = 0, 0
-        for i in range(k):
-            a += np.int64((only_row >> np.uint64(i)) & np.uint64(1))
-            b += np.int64((only_back >> np.uint64(i)) & np.uint64(1))
+        a = np.int64(count_ones(only_row))
         if pairs:
             n = a + b - 2
             if n < 0:
@@ -207,53 +253,99 @@ def stream_shapley(
     bins,
     conditions,
     leaf_condition,
+    leaf_ptr,
     player,
-    first,
-    last,
-    k,
+    entry_id,
+    n_players,
     ratio,
     nodes,
     node_weights,
-    shares,
-    patterns,
+    background,
+    weight,
     inverse,
     value,
+    output,
+    n_ids,
     pairs,
-    column,
+    leaves,
     r0,
     r1,
     out,
 ):
-    """Add one wide leaf's Shapley values or interactions, solved once per distinct pattern of a block.
+    """Add leaves' Shapley values or interactions, solved for the patterns that occur in a block of rows.
 
-    With ``patterns`` empty the weights are path-dependent (``ratio``), else empirical (``shares``). The
-    leaf's column c of output v goes to row ``column[v, c]`` of ``out``.
+    With path-dependent weights ``ratio`` counts, and quadratures of n nodes are in row n of ``nodes``; with
+    empirical ones the bins of the ``background`` (else without rows) and the rows' shares ``weight``.
+    Player i of output o goes to row ``o * n_ids + i`` of ``out``, a pair to ``(o * n_ids + i) * n_ids + j``.
     """
-    pattern = np.empty(BLOCK, np.uint64)
-    slot = np.empty(BLOCK, np.int64)
-    found = np.empty(BLOCK, np.uint64)
-    table = np.full(4 * BLOCK, -1, np.int64)
-    terms = np.empty((BLOCK, column.shape[1]))
-    for start in range(r0, r1, BLOCK):
-        stop = min(start + BLOCK, r1)
-        n = stop - start
-        violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
-        n_found = distinct_patterns(pattern, n, table, slot, found)
-        for d in range(n_found):
-            if patterns.shape[0]:
-                _background_shapley(shares, patterns, found[d], k, inverse, pairs, terms[d])
-            else:
-                _product_shapley(ratio, found[d], nodes, node_weights, pairs, terms[d])
-        for v in range(column.shape[0]):
-            for c in range(column.shape[1]):
-                target = out[column[v, c], start:stop]
-                for r in range(n):
-                    target[r] += value[v] * terms[slot[r], c]
-
-
-@njit(cache=True, nogil=True)
-def background_patterns(bins, conditions, leaf_condition, player, first, last, out):
-    """The pattern of one leaf for every background row."""
-    for start in range(0, bins.shape[1], BLOCK):
-        stop = min(start + BLOCK, bins.shape[1])
-        violations(bins, start, stop, conditions, leaf_condition, player, first, last, out[start:stop])
+    n_back = background.shape[1]
+    size = 4 * BLOCK
+    while size < 2 * n_back:
+        size *= 2
+    longest = max(BLOCK, n_back)
+    pattern, found = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    slot, table = np.empty(longest, np.int64), np.full(size, -1, np.int64)
+    back_pattern, shares = np.empty(n_back, np.uint64), np.empty(n_back)
+    most = 0
+    for i in range(leaves.shape[0]):
+        most = max(most, n_players[leaves[i]])
+    terms = np.empty((min(BLOCK, r1 - r0), most * (most - 1) // 2 if pairs else most))
+    own, factor, after = np.empty(most), np.empty(most), np.empty(most + 1)
+    ids = np.empty(most, np.int64)
+    for i in range(leaves.shape[0]):
+        leaf = leaves[i]
+        k = n_players[leaf]
+        first, last = leaf_ptr[leaf], leaf_ptr[leaf + 1]
+        own[:k] = 1.0
+        for e in range(first, last):
+            ids[player[e]] = entry_id[e]
+            if n_back == 0:
+                own[player[e]] *= ratio[e]
+        n_patterns = 0
+        if n_back > 0:
+            for start in range(0, n_back, BLOCK):
+                stop = min(start + BLOCK, n_back)
+                path = pattern[start:stop]
+                violations(background, start, stop, conditions, leaf_condition, player, first, last, path)
+            n_patterns = distinct_patterns(pattern, n_back, table, slot, back_pattern)
+            shares[:n_patterns] = 0.0
+            for r in range(n_back):
+                shares[slot[r]] += weight[r]
+        half = (k + 1) // 2
+        for start in range(r0, r1, BLOCK):
+            stop = min(start + BLOCK, r1)
+            n = stop - start
+            violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
+            n_found = distinct_patterns(pattern, n, table, slot, found)
+            for d in range(n_found):
+                if n_back > 0:
+                    _background_shapley(
+                        shares, back_pattern, n_patterns, found[d], k, inverse, pairs, terms[d]
+                    )
+                else:
+                    _product_shapley(
+                        own,
+                        k,
+                        found[d],
+                        nodes[half],
+                        node_weights[half],
+                        half,
+                        pairs,
+                        factor,
+                        after,
+                        terms[d],
+                    )
+            for o in range(value.shape[1]):
+                base = (output[leaf] + o) * n_ids
+                v = value[leaf, o]
+                c = 0
+                for p in range(k):
+                    if not pairs:
+                        for r in range(n):
+                            out[base + ids[p], start + r] += v * terms[slot[r], p]
+                        continue
+                    for q in range(p + 1, k):
+                        row = (base + ids[p]) * n_ids + ids[q]
+                        for r in range(n):
+                            out[row, start + r] += v * terms[slot[r], c]
+                        c += 1

@@ -1,5 +1,5 @@
 """Readers: one library's model format each, into `skglex.ensemble._leaves.LeafEnsemble`."""
 
-from skglex.ensemble.readers._base import InputSpec, ReadModel, find_reader
+from skglex.ensemble.readers._base import LARGEST_ZERO, InputSpec, ReadModel, find_reader, takes_any_labels
 
-__all__ = ["InputSpec", "ReadModel", "find_reader"]
+__all__ = ["LARGEST_ZERO", "InputSpec", "ReadModel", "find_reader", "takes_any_labels"]

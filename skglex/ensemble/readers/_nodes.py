@@ -1,0 +1,188 @@
+"""From the nodes of binary trees, as most libraries keep them, to leaves."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex.ensemble._grid import Grid
+from skglex.ensemble._leaves import LeafEnsemble, Trees, collect_conditions
+from skglex.kernels.trees import extract_leaves, measure_trees
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """All nodes of all trees, one after the other.
+
+    Attributes
+    ----------
+    roots : ndarray of shape (n_trees + 1,), int64
+        Root of every tree, and the number of nodes. A tree's nodes are ``roots[t]`` up to ``roots[t + 1]``.
+    left, right : ndarray of shape (n_nodes,), int64
+        Children, as positions among all nodes; -1 for a leaf.
+    feature : ndarray of shape (n_nodes,), int64
+        Column that an inner node splits on.
+    threshold : ndarray of shape (n_nodes,), float64
+    missing_left : ndarray of shape (n_nodes,), bool
+    value : ndarray of shape (n_nodes, width), float64
+        What a leaf adds to the margin, to the outputs ``output[t]`` up to ``output[t] + width - 1``.
+    output : ndarray of shape (n_trees,), int32
+        First output that a tree adds to.
+    base : ndarray of shape (n_outputs,), float64
+        Base score on the margin scale.
+    cover : ndarray of shape (n_nodes,), float64, or None
+    categories : mapping of int to ndarray of int
+        By node, the category codes that a categorical node lists.
+    listed_right : ndarray of shape (n_nodes,), bool, or None
+        Whether the listed categories go right; None: all go left.
+    """
+
+    roots: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+    output: NDArray[np.int32]
+    base: NDArray[np.float64]
+    cover: NDArray[np.float64] | None = None
+    categories: Mapping[int, NDArray[Any]] = field(default_factory=dict)
+    listed_right: NDArray[np.bool_] | None = None
+
+
+def to_leaves(
+    nodes: Nodes, *, less_equal: bool, as_float32: bool, ratio_without_cover: float = 0.5
+) -> LeafEnsemble:
+    """Read trees into leaves.
+
+    Parameters
+    ----------
+    nodes : Nodes
+    less_equal : bool
+        Whether the library goes left on ``x <= t`` rather than on ``x < t``.
+    as_float32 : bool
+        Whether the library casts values to float32 before it compares.
+    ratio_without_cover : float
+        The path-dependent weight of each child of a node with cover 0, as the library takes it.
+    """
+    inner = nodes.left >= 0
+    grid, trees = _build_trees(nodes, inner, less_equal, as_float32)
+    cover = np.ones(len(inner)) if nodes.cover is None else nodes.cover
+    n_leaves, bound, max_depth = measure_trees(nodes.left, nodes.right, nodes.roots, len(grid.features))
+    leaf_node = np.empty(n_leaves, np.int64)
+    tree_ptr = np.empty(len(nodes.roots), np.int64)
+    leaf_ptr = np.empty(n_leaves + 1, np.int64)
+    slot, lo, hi = (np.empty(bound, np.int32) for _ in range(3))
+    mask = np.empty(bound, np.int64)
+    missing, ratio = np.empty(bound, np.bool_), np.empty(bound)
+    pool, no_cover = extract_leaves(
+        trees,
+        cover,
+        ratio_without_cover,
+        grid.n_bins,
+        max_depth,
+        leaf_node,
+        tree_ptr,
+        leaf_ptr,
+        slot,
+        lo,
+        hi,
+        missing,
+        mask,
+        ratio,
+    )
+    if no_cover:
+        warnings.warn(
+            f"{no_cover // 2} nodes of the model have cover 0 (no training row reached them): their "
+            f"path-dependent weights are taken as {ratio_without_cover:g} for each child, as the library does",
+            UserWarning,
+            stacklevel=2,
+        )
+    n = leaf_ptr[-1]
+    conditions, complement, leaf_condition = collect_conditions(
+        grid, slot[:n], lo[:n], hi[:n], missing[:n], mask[:n], pool
+    )
+    trees.leaf[leaf_node] = np.arange(n_leaves)
+    return LeafEnsemble(
+        grid=grid,
+        conditions=conditions,
+        complement=complement,
+        leaf_ptr=leaf_ptr,
+        leaf_condition=leaf_condition,
+        ratio=None if nodes.cover is None else ratio[:n].copy(),
+        value=np.ascontiguousarray(nodes.value[leaf_node]),
+        output=np.repeat(nodes.output, np.diff(tree_ptr)).astype(np.int32),
+        tree_ptr=tree_ptr,
+        base=nodes.base,
+        trees=trees,
+    )
+
+
+def _build_trees(
+    nodes: Nodes, inner: NDArray[np.bool_], less_equal: bool, as_float32: bool
+) -> tuple[Grid, Trees]:
+    """Collect all thresholds and categories into a grid; say every split in its bins."""
+    features = np.unique(nodes.feature[inner])
+    slot = np.where(inner, np.searchsorted(features, nodes.feature), 0)
+    by_category = np.zeros(len(inner), dtype=bool)
+    by_category[list(nodes.categories)] = True
+    numeric = inner & ~by_category
+    categorical = np.zeros(len(features), dtype=bool)
+    categorical[slot[by_category]] = True
+    if (mixed := np.intersect1d(slot[numeric], slot[by_category])).size:
+        raise ValueError(f"feature {features[mixed[0]]} is split both by threshold and by category")
+
+    by_slot: list[list[NDArray[Any]]] = [[] for _ in features]
+    for node, codes in nodes.categories.items():
+        by_slot[slot[node]].append(codes)
+    threshold = nodes.threshold[numeric]
+    order = np.lexsort((threshold, slot[numeric]))
+    threshold = threshold[order]
+    bounds = np.searchsorted(slot[numeric][order], np.arange(len(features) + 1))
+    cuts = [
+        np.unique(np.concatenate(by_slot[s] or [np.empty(0)])).astype(np.float64)
+        if categorical[s]
+        else np.unique(threshold[bounds[s] : bounds[s + 1]])
+        for s in range(len(features))
+    ]
+    grid = Grid(
+        features=features,
+        cuts=np.concatenate([*cuts, np.empty(0)]),
+        cut_ptr=np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64),
+        categorical=categorical,
+        less_equal=less_equal,
+        as_float32=as_float32,
+    )
+    cut = np.zeros(len(inner), np.int32)
+    at = np.flatnonzero(numeric)[order]
+    for s in range(len(features)):
+        own = slice(bounds[s], bounds[s + 1])
+        cut[at[own]] = np.searchsorted(cuts[s], threshold[own])
+    mask = np.full(len(inner), -1, np.int64)
+    masks, n = [np.zeros(0, np.uint8)], 0
+    for node, codes in nodes.categories.items():
+        goes_left = np.zeros(grid.n_bins[slot[node]], np.uint8)
+        goes_left[np.searchsorted(cuts[slot[node]], codes)] = 1
+        if nodes.listed_right is not None and nodes.listed_right[node]:
+            goes_left = 1 - goes_left
+        goes_left[-1] = nodes.missing_left[node]
+        mask[node] = n
+        masks.append(goes_left)
+        n += len(goes_left)
+    return grid, Trees(
+        roots=nodes.roots,
+        left=nodes.left.astype(np.int32),
+        right=nodes.right.astype(np.int32),
+        slot=slot.astype(np.int32),
+        cut=cut,
+        missing_left=nodes.missing_left.astype(np.uint8),
+        mask=mask,
+        masks=np.concatenate(masks),
+        leaf=np.full(len(inner), -1, np.int32),
+    )
