@@ -57,9 +57,10 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     Parameters
     ----------
     estimator : estimator or booster
-        A regressor or classifier, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster`` or
-        ``lightgbm.Booster``, or a ``FrozenEstimator``. Around a pipeline, the decomposition is of the final model,
-        in the space after the preprocessing.
+        A regressor, classifier or isolation forest, fitted or not, a ``Pipeline`` that ends in one, an
+        ``xgboost.Booster``, ``lightgbm.Booster`` or ``treelite.Model``, or a ``FrozenEstimator``. Around a pipeline,
+        the decomposition is of the final model, in the space after the preprocessing. The documentation lists which
+        models can be read.
     weighting : {"empirical", "path_dependent"}, default="empirical"
         ``"empirical"``: E_l(U) is the weighted share of background rows that meet the leaf's conditions on U, the
         joint distribution [2]_. Partial dependence then is the brute-force one, SHAP values are interventional.

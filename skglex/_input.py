@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,17 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def check_rows(X: Any) -> Any:
-    """Check arrays and sparse matrices as scikit-learn does; data frames keep their columns' types."""
+def check_rows(X: Any, objects: bool = False) -> Any:
+    """Check arrays and sparse matrices as scikit-learn does; data frames keep their columns' types.
+
+    So do arrays of objects, on request.
+    """
     if hasattr(X, "collect") and not hasattr(X, "shape"):
         raise ValueError(f"X is a {type(X).__name__}, whose rows are not there yet: pass X.collect()")
     if not is_frame(X):
+        dtype = None if objects and getattr(getattr(X, "dtype", None), "kind", "") == "O" else "numeric"
         return check_array(
-            X, accept_sparse=["csr", "csc"], dtype="numeric", ensure_all_finite=False, input_name="X"
+            X, accept_sparse=["csr", "csc"], dtype=dtype, ensure_all_finite=False, input_name="X"
         )
     if 0 in X.shape:
         what = "sample(s)" if X.shape[0] == 0 else "feature(s)"
@@ -47,15 +52,18 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
     """Bins of the rows ``start <= r < stop`` of X, of shape (n_slots, n_rows)."""
     stop = X.shape[0] if stop is None else stop
     columns = np.empty((len(grid.features), stop - start))
-    if is_frame(X):
-        names, categories = list(X.columns), categories_of(X, spec)
+    if is_frame(X) or spec.encoders or (spec.by_value and spec.categories):
+        if is_frame(X):
+            spec = replace(spec, categories=categories_of(X, spec))
         rows = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
         for out, feature in zip(columns, grid.features):
-            # by position: names may occur twice where a model is trained on an array
-            column = rows.iloc[:, feature] if hasattr(rows, "iloc") else rows[names[feature]]
-            known = categories.get(int(feature))
-            out[:] = frame_column(column, names[feature], known, spec.unknown_is_missing)
+            out[:] = column_values(rows, int(feature), spec)
     elif sp.issparse(X):
+        if spec.sparse_is_missing is None:
+            raise ValueError(
+                "X is sparse, and the model's members disagree on what a sparse matrix does not store: missing or 0. "
+                "Pass a dense X"
+            )
         part = (
             X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
         )
@@ -69,11 +77,36 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
         kind = np.float32 if grid.as_float32 else np.float64
         with np.errstate(over="ignore"):
             columns[columns.astype(kind, copy=False) == kind(spec.missing)] = np.nan
+    if spec.finite:
+        _check_finite(columns, spec, grid)
     if spec.truncates_codes:
         columns[grid.categorical] = np.trunc(columns[grid.categorical])
     for slot in np.flatnonzero(np.isin(grid.features, list(spec.missing_zeros))):
         columns[slot, np.abs(columns[slot]) <= LARGEST_ZERO] = np.nan
     return grid.bin(columns)
+
+
+def _check_finite(columns: NDArray[np.float64], spec: InputSpec, grid: Grid) -> None:
+    """Refuse the values that the model refuses, in the columns that it looks at."""
+    with np.errstate(over="ignore"):
+        values = columns.astype(np.float32) if grid.as_float32 else columns
+    bad = ~np.isfinite(values)
+    if spec.finite == "allow-nan":
+        bad &= ~np.isnan(values)
+    if not bad.any():
+        return
+    slot, row = np.argwhere(bad)[0]
+    feature = int(grid.features[slot])
+    name = spec.feature_names[feature] if spec.feature_names else feature
+    if np.isnan(columns[slot, row]):
+        raise ValueError(
+            f"Input X contains NaN in column {name!r}: this model takes no missing values. Impute them, in a "
+            "pipeline that ends in the model, say"
+        )
+    raise ValueError(
+        f"Input X contains infinity or a value too large for {values.dtype} in column {name!r}: got "
+        f"{float(columns[slot, row])!r}, and this model takes finite values only"
+    )
 
 
 def categories_of(X: Any, spec: InputSpec) -> Mapping[int, NDArray[Any]]:
@@ -98,16 +131,59 @@ def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
     return [(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
 
 
+def raw_column(X: Any, feature: int) -> Any:
+    """One column as it is: of a data frame a series, else an array."""
+    # by position: names may occur twice where a model is trained on an array
+    if hasattr(X, "iloc"):
+        return X.iloc[:, feature]
+    if is_frame(X):
+        return X[X.columns[feature]]
+    column = X[:, [feature]]
+    return (column.toarray() if sp.issparse(column) else column).ravel()
+
+
+def column_values(X: Any, feature: int, spec: InputSpec) -> NDArray[np.float64]:
+    """One column as the model's numbers: values, or codes of categories; missing is NaN."""
+    column, known = raw_column(X, feature), spec.categories.get(feature)
+    if feature in spec.encoders:
+        return spec.encoders[feature](column)
+    if is_frame(X):
+        return frame_column(column, X.columns[feature], known, spec.unknown_is_missing, spec.by_value)
+    if known is not None and spec.by_value:
+        return _codes(column.tolist(), known)
+    return np.asarray(column, dtype=np.float64)
+
+
+def name_categories(X: Any, spec: InputSpec, grid: Grid) -> InputSpec:
+    """Name codes after the categories in X, where the model does not keep them; a code that X lacks stays as it is."""
+    names = dict(spec.categories)
+    for slot in np.flatnonzero(grid.categorical):
+        feature = int(grid.features[slot])
+        if feature in spec.encoders:
+            codes, first = np.unique(column_values(X, feature, spec).astype(np.int64), return_index=True)
+            names[feature] = grid.slot_cuts(int(slot)).astype(np.int64).astype(object)
+            found = np.asarray(raw_column(X, feature), dtype=object)[first]
+            names[feature][codes[codes >= 0]] = found[codes >= 0]
+    return replace(spec, categories=names)
+
+
 def frame_column(
-    column: Any, name: Any, categories: NDArray[Any] | None = None, unknown_is_missing: bool = False
+    column: Any,
+    name: Any,
+    categories: NDArray[Any] | None = None,
+    unknown_is_missing: bool = False,
+    by_value: bool = False,
 ) -> NDArray[np.float64]:
     """One data-frame column as numbers; missing is NaN.
 
     A categorical column becomes the model's codes: by value where the model keeps the ``categories`` it was
-    trained on, else the column's own codes.
+    trained on, else the column's own codes or, ``by_value``, the numbers that its categories are. ``by_value``,
+    a column that is not categorical is looked up among the ``categories``, too.
     """
     values, codes = _categorical(column)
     if codes is None:
+        if categories is not None and by_value:
+            return _codes(column.to_list(), categories)
         if categories is not None:
             raise ValueError(
                 f"column {name!r} is not categorical, but the model was trained on it as a categorical column "
@@ -115,7 +191,11 @@ def frame_column(
             )
         return _numeric(column, name)
     if categories is None:
-        return np.where(codes < 0, np.nan, codes)
+        return (
+            np.append(_as_numbers(values, name), np.nan)[codes]
+            if by_value
+            else np.where(codes < 0, np.nan, codes)
+        )
     position = {value: code for code, value in enumerate(categories.tolist())}
     new = np.array([position.get(value, -1) for value in values], dtype=np.float64)
     out = np.full(len(codes), np.nan)
@@ -160,6 +240,22 @@ def _numeric(column: Any, name: Any) -> NDArray[np.float64]:
         raise ValueError(
             f"could not convert column {name!r} of dtype {column.dtype} to float: convert strings to numbers or "
             "to a categorical column (pandas 'category'), as the model was trained"
+        ) from error
+
+
+def _codes(values: list[Any], categories: NDArray[Any]) -> NDArray[np.float64]:
+    """Positions among the categories; NaN for what is none of them."""
+    position = {value: float(code) for code, value in enumerate(categories.tolist())}
+    return np.array([position.get(value, np.nan) for value in values])
+
+
+def _as_numbers(values: list[Any], name: Any) -> NDArray[np.float64]:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"column {name!r} has the categories {values[:5]}, but the model takes numbers: encode them, in a "
+            "pipeline that ends in the model, say"
         ) from error
 
 

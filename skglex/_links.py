@@ -41,12 +41,17 @@ def _probability(margin: Margin) -> Margin:
     return np.divide(p, total, out=np.full_like(p, 1 / p.shape[1]), where=total > 0)
 
 
+def _mean_variance(margin: Margin) -> Margin:
+    """From mean and logarithm of the standard deviation to mean and variance."""
+    return np.column_stack([margin[:, 0], np.exp(2 * margin[:, 1])])
+
+
 def _identity(margin: Margin) -> Margin:
     return margin
 
 
-# treelite's names, plus "max_index" for models that return the winning class itself, and "probability" for
-# those whose margin is a probability that may leave [0, 1]
+# treelite's names, plus "max_index" for models that return the winning class itself, "probability" for
+# those whose margin is a probability that may leave [0, 1], and "mean_variance" for CatBoost's RMSEWithUncertainty
 _INVERSE: dict[str, Callable[[Margin], Margin]] = {
     "identity": _identity,
     "identity_multiclass": _identity,
@@ -59,6 +64,7 @@ _INVERSE: dict[str, Callable[[Margin], Margin]] = {
     "hinge": _hinge,
     "max_index": _largest,
     "probability": _probability,
+    "mean_variance": _mean_variance,
 }
 
 

@@ -34,10 +34,19 @@ def _classifies(remover: FeatureRemover) -> bool:
 
 
 def _has_decision(remover: FeatureRemover) -> bool:
-    # scikit-learn allows none to regressors; where there is no link, predict is the margin anyhow
+    # scikit-learn allows none to regressors; where there is no link, predict is the margin anyhow. A classifier's
+    # says the class by its sign, which a probability does not
+    if get_tags(remover).estimator_type == "regressor":
+        model = getattr(remover, "_model", None)
+        return model is not None and model.link != "identity"
+    return not (is_classifier(remover) and remover._averages_probabilities())
+
+
+def _scores_samples(remover: FeatureRemover) -> bool:
     model = getattr(remover, "_model", None)
-    linked = model is not None and model.link != "identity"
-    return linked or get_tags(remover).estimator_type != "regressor"
+    if model is None:
+        return hasattr(remover.estimator, "score_samples")
+    return model.isolation is not None
 
 
 def _has_score(remover: FeatureRemover) -> bool:
@@ -59,8 +68,9 @@ class FeatureRemover(TreeModelWrapper):
     Parameters
     ----------
     estimator : estimator or booster
-        A regressor, classifier or ranker, fitted or not, a ``Pipeline`` that ends in one, an ``xgboost.Booster`` or
-        ``lightgbm.Booster`` (a regressor then, whose prediction is the booster's own output) or a ``FrozenEstimator``.
+        A regressor, classifier, ranker or isolation forest, fitted or not, a ``Pipeline`` that ends in one, an
+        ``xgboost.Booster``, ``lightgbm.Booster`` or ``treelite.Model`` (a regressor then, whose prediction is the
+        model's own output) or a ``FrozenEstimator``. The documentation lists which models can be read.
     features : str, int, list of these, mask or callable
         The features to remove: names, positions, a boolean mask, names of ``feature_groups``, or a callable that
         gets the data frame (as ``sklearn.compose.make_column_selector``). Around a pipeline, names of raw columns
@@ -93,6 +103,8 @@ class FeatureRemover(TreeModelWrapper):
         The fitted model.
     classes_ : ndarray of shape (n_classes,)
         Labels, of a classifier.
+    offset_ : float
+        Of an isolation forest: rows that score less are outliers.
     background_ : Bunch
         ``rows`` (positions in the X given to `fit`) and ``weights``.
     n_features_in_ : int
@@ -160,6 +172,8 @@ class FeatureRemover(TreeModelWrapper):
             tags.estimator_type = inner.estimator_type
             tags.classifier_tags = inner.classifier_tags
             tags.regressor_tags = inner.regressor_tags
+            if tags.classifier_tags is not None:
+                tags.classifier_tags.multi_label &= tags.target_tags.multi_output
         else:
             tags.estimator_type = "regressor"
         # what the removed features told about the target is lost on purpose
@@ -200,6 +214,8 @@ class FeatureRemover(TreeModelWrapper):
                 UserWarning,
                 stacklevel=3,
             )
+        if self._model.isolation is not None:
+            self.offset_ = self._model.isolation.offset
         self._debiased = average_out(ensemble, self._make_weighting(), keep, self.n_jobs)
         self._full = LeafSum(ensemble)
         return self
@@ -207,6 +223,9 @@ class FeatureRemover(TreeModelWrapper):
     @available_if(_has_decision)
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The debiased margin, as `margin`; a regressor has it where its margin is not its prediction.
+
+        Not of a classifier whose margin is a probability (scikit-learn's trees and forests).
+        Of an isolation forest: `score_samples` minus the model's offset, negative for outliers.
 
         Parameters
         ----------
@@ -216,7 +235,27 @@ class FeatureRemover(TreeModelWrapper):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return self.margin(X)
+        check_is_fitted(self)
+        if self._model.isolation is None:
+            return self.margin(X)
+        return self.score_samples(X) - self.offset_
+
+    @available_if(_scores_samples)
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """The scores of an isolation forest from the debiased mean path length; the lower, the more abnormal.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        isolation = self._model.isolation
+        assert isolation is not None  # else there is no such method
+        return isolation.score(self.margin(X))
 
     def margin(self, X: Any) -> NDArray[np.float64]:
         """The debiased margin (raw score).
@@ -229,13 +268,15 @@ class FeatureRemover(TreeModelWrapper):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the margin scale (log-odds, one score per class, ...).
+            On the margin scale (log-odds, one score per class, mean path length, ...).
         """
         margin = self._margin(self._check_X(X))
         return margin[:, 0] if margin.shape[1] == 1 else margin
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The debiased prediction: labels of a classifier, else what the model itself would return.
+
+        Of an isolation forest: 1, or -1 for outliers.
 
         Parameters
         ----------
@@ -246,6 +287,9 @@ class FeatureRemover(TreeModelWrapper):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
+        check_is_fitted(self)
+        if self._model.isolation is not None:
+            return np.where(self.decision_function(X) < 0, -1, 1)
         output = self._output(X)
         if not is_classifier(self):
             return output[:, 0] if output.shape[1] == 1 else output
@@ -342,12 +386,14 @@ class FeatureRemover(TreeModelWrapper):
         ----------
         input_dtype : {numpy.float64, numpy.float32}, default=numpy.float64
             Type of the input ``X``, of shape (n_samples, n_features): all features, the removed ones of any
-            value. float32 is exact for XGBoost, which casts to it anyway. Categories are given as their codes.
+            value. float32 is exact for models that cast to it anyway (XGBoost, scikit-learn's trees). Categories are
+            given as their codes (positions among the model's categories), unknown ones as missing.
 
         Returns
         -------
         onnx.ModelProto
-            With the outputs ``margin`` and, of a classifier, ``label`` and ``probabilities``, else ``variable``.
+            With the outputs ``margin`` and, of a classifier, ``label`` and ``probabilities``, of an isolation forest
+            ``label`` and ``scores``, else ``variable``.
 
         Raises
         ------
@@ -366,6 +412,7 @@ class FeatureRemover(TreeModelWrapper):
             strength=self.strength,
             link=self._model.link,
             classes=self.classes_ if is_classifier(self) else None,
+            isolation=self._model.isolation,
             missing=spec.missing,
             missing_zeros=spec.missing_zeros,
             truncates_codes=spec.truncates_codes,
@@ -492,7 +539,8 @@ class FeatureRemover(TreeModelWrapper):
         self._validate_params()  # strength may be set after fit
         names = getattr(self, "feature_names_in_", None)
         if self.strength == 1:
-            numbers = self._preprocess is not None  # which may refuse some of them
+            # the preprocessing or the model may refuse some of them
+            numbers = self._preprocess is not None or bool(self._model.input.finite)
             X = fill_columns(X, self._raw_removed, self._fill, names, numbers=numbers)
         elif is_frame(X) and names is not None:
             given = {str(name) for name in X.columns}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -11,10 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.ensemble._forest import ForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import LabelEncoder
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch, check_random_state, column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -28,7 +33,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skglex._input import bin_chunks, bin_rows, categories_of, check_rows, is_frame, take_rows
+from skglex._input import (
+    bin_chunks,
+    bin_rows,
+    categories_of,
+    check_rows,
+    is_frame,
+    name_categories,
+    take_rows,
+)
 from skglex.ensemble._sums import LeafSum
 from skglex.ensemble._weights import Background, Empirical, PathDependent, Weighting
 from skglex.ensemble.readers import ReadModel, find_reader, takes_any_labels
@@ -41,7 +54,10 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
     """Base of the meta-estimators around tree models."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": [HasMethods(["fit"]), HasMethods(["save_raw"]), HasMethods(["model_to_string"])],
+        # scikit-learn's estimators; boosters of XGBoost and LightGBM, models of treelite
+        "estimator": [
+            HasMethods([method]) for method in ("fit", "save_raw", "model_to_string", "get_tree_accessor")
+        ],
         "weighting": [StrOptions({"empirical", "path_dependent"})],
         "feature_groups": [dict, None],
         "prefit": ["boolean", StrOptions({"auto"})],
@@ -59,8 +75,12 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             inner = get_tags(self.estimator)
             tags.input_tags.sparse = inner.input_tags.sparse
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
-            tags.target_tags.required = not _is_fitted(self.estimator)
-            tags.target_tags.multi_output = inner.target_tags.multi_output
+            tags.input_tags.categorical = tags.input_tags.string = self._takes_objects
+            tags.target_tags.required = inner.target_tags.required and not _is_fitted(self.estimator)
+            # scikit-learn's trees and forests keep the classes of several targets apart, which is refused
+            tags.target_tags.multi_output = (
+                inner.target_tags.multi_output and not self._averages_probabilities()
+            )
         return tags
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -80,11 +100,12 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         Returns X checked, and X after the preprocessing, as the model takes it.
         """
         if not isinstance(_thaw(self.estimator), Pipeline):
-            X = check_rows(X)
+            X = check_rows(X, self._takes_objects)
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
         X = validate_data(self, X, skip_check_array=True)
         weight = None if sample_weight is None else self._check_weight(sample_weight, X)
+        reader = _reader_of(_steps(self.estimator)[-1])
         self.classes_: Any = None
         if self._takes_as_is(y):
             self.estimator_ = self.estimator
@@ -103,12 +124,6 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         before = _steps(self.estimator_)[:-1]
         self._preprocess: Any = make_pipeline(*before) if before else None
         model = self._final_model()
-        reader = find_reader(model)
-        if reader is None:
-            raise TypeError(
-                f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or "
-                "LightGBM model or booster, or a random planted forest"
-            )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self._model = reader(model)
@@ -122,6 +137,8 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             self._model = replace(self._model, input=spec)
         self._model_names = self._name_features(Xt)
         self._check_columns(Xt)
+        read = self._model
+        self._model = replace(read, input=name_categories(Xt, read.input, read.ensemble.grid))
         if self.weighting == "path_dependent":
             if self._model.ensemble.ratio is None:
                 raise ValueError(
@@ -136,6 +153,11 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
     def _final_model(self) -> Any:
         """The tree model itself: the estimator, or the last step of a pipeline."""
         return _steps(self.estimator_)[-1]
+
+    def _averages_probabilities(self) -> bool:
+        """Whether the estimator is a classifier of scikit-learn's whose margin is a probability."""
+        kinds = DecisionTreeClassifier | ForestClassifier | VotingClassifier | BaggingClassifier
+        return isinstance(_steps(self.estimator)[-1], kinds)
 
     def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -156,10 +178,11 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         if isinstance(estimator, FrozenEstimator):
             return True
         if self.prefit is True:
-            check_is_fitted(estimator)
+            if not _is_fitted(estimator):
+                check_is_fitted(estimator)
             return True
         fitted = self.prefit == "auto" and _is_fitted(estimator)
-        if y is None and not fitted:
+        if y is None and not fitted and get_tags(estimator).target_tags.required:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: the estimator is not "
                 "fitted (clones never are). Pass y, or keep a fitted model as it is with "
@@ -182,10 +205,10 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         weight: NDArray[np.float64] | None,
         fit_params: dict[str, Any],
     ) -> Any:
-        estimator = clone(self.estimator)
-        y = self._check_target(
-            X, y, is_classifier(estimator), encode=not takes_any_labels(_steps(estimator)[-1])
-        )
+        estimator = _unfitted(self.estimator)
+        if y is not None:  # an outlier detector needs none
+            encode = not takes_any_labels(_steps(estimator)[-1])
+            y = self._check_target(X, y, is_classifier(estimator), encode=encode)
         if self.classes_ is not None:
             fit_params = {
                 key: _encode_eval_set(value, self.classes_) if key.endswith("eval_set") else value
@@ -229,13 +252,21 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
     # -- the model's own space ----------------------------------------------------------------
 
     def _to_model_space(self, X: Any) -> Any:
-        return X if self._preprocess is None else check_rows(self._preprocess.transform(X))
+        if self._preprocess is None:
+            return X
+        return check_rows(self._preprocess.transform(X), self._takes_objects)
+
+    @property
+    def _takes_objects(self) -> bool:
+        """Whether the model takes arrays of strings, as CatBoost does."""
+        model = _steps(self.estimator)[-1]
+        return hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.categorical)
 
     def _check_X(self, X: Any) -> Any:
         """Check rows given after fitting, and take them to the model's space."""
         check_is_fitted(self)
         if self._preprocess is None:
-            X = check_rows(X)
+            X = check_rows(X, self._takes_objects)
         X = validate_data(self, X, reset=False, skip_check_array=True)
         Xt = self._to_model_space(X)
         self._check_columns(Xt)
@@ -318,6 +349,17 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             )
 
 
+def _reader_of(model: Any) -> Callable[[Any], ReadModel]:
+    reader = find_reader(model)
+    if reader is None:
+        raise TypeError(
+            f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or LightGBM model or "
+            "booster, a CatBoost model, a tree, forest or boosting model of scikit-learn (or a voting or bagging "
+            "ensemble of these), a treelite model, or a random planted forest"
+        )
+    return reader
+
+
 def _rounding(read: ReadModel) -> NDArray[np.float64]:
     """By how much a sum in float32 may differ from ours, per output.
 
@@ -350,6 +392,8 @@ def _encode_eval_set(eval_set: Any, classes: NDArray[Any]) -> Any:
     """The pairs of rows and labels that XGBoost and LightGBM watch while they fit, their labels encoded as y is."""
     if eval_set is None:
         return None
+    if not isinstance(eval_set, (list, tuple)):  # CatBoost's Pool: its labels are its own affair
+        return eval_set
     if isinstance(eval_set, tuple):
         return (eval_set[0], _encode(eval_set[1], classes, "eval_set"), *eval_set[2:])
     return [_encode_eval_set(pair, classes) for pair in eval_set]
@@ -391,7 +435,18 @@ def _steps(estimator: Any) -> list[Any]:
     return [*(step for _, step in model.steps[:-1]), *_steps(model.steps[-1][1])]
 
 
+def _unfitted(estimator: Any) -> Any:
+    """A copy to be fitted."""
+    try:
+        return clone(estimator)
+    except RuntimeError:
+        # CatBoost copies parameters (lists, say) where it is asked for them, which clone takes for a change
+        return deepcopy(estimator)
+
+
 def _is_fitted(estimator: Any) -> bool:
+    if callable(own := getattr(estimator, "is_fitted", None)) and own():
+        return True  # CatBoost's sums of models, which have no attribute that scikit-learn looks for
     try:
         check_is_fitted(estimator)
     except (NotFittedError, TypeError):

@@ -61,24 +61,27 @@ class Grid:
     def edges(self, slot: int) -> NDArray[np.float64]:
         """Where bins begin, as float64 values: bin ``i`` of a numeric slot is ``[edges[i-1], edges[i])``.
 
-        These are the smallest float64 that the model sends right of each threshold.
+        These are the smallest float64 that the model sends right of each threshold; infinity where there is none.
         """
         cuts = self.slot_cuts(slot)
-        if not self.as_float32:
-            return np.nextafter(cuts, np.inf) if self.less_equal else cuts.copy()
-        # the smallest float32 that goes right, then the smallest float64 that is cast to it
-        single = cuts.astype(np.float32)
-        too_small = single <= cuts if self.less_equal else single < cuts
-        return _first_float64_cast_to(np.where(too_small, np.nextafter(single, np.float32(np.inf)), single))
+        with np.errstate(over="ignore"):  # steps and casts beyond the largest number
+            if not self.as_float32:
+                return np.nextafter(cuts, np.inf) if self.less_equal else cuts.copy()
+            # the smallest float32 that goes right, then the smallest float64 that is cast to it
+            single = cuts.astype(np.float32)
+            too_small = single <= cuts if self.less_equal else single < cuts
+            single = np.where(too_small, np.nextafter(single, np.float32(np.inf)), single)
+        return np.where((cuts == np.inf) & self.less_equal, np.inf, _first_float64_cast_to(single))
 
 
 def _first_float64_cast_to(single: NDArray[np.float32]) -> NDArray[np.float64]:
     """Smallest float64 whose float32 cast is at least each of ``single``."""
-    values = single.astype(np.float64)
-    below = np.nextafter(single, np.float32(-np.inf)).astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        middle = below + (values - below) / 2
-        middle = np.where(np.isfinite(below), middle, values)
+    with np.errstate(over="ignore"):
+        below = np.nextafter(single, np.float32(-np.inf))
+        # infinity is cast to from halfway to 2**128 on
+        above, under = (np.clip(part.astype(np.float64), -(2.0**128), 2.0**128) for part in (single, below))
+        middle = under + (above - under) / 2
         # a tie goes to the even neighbour: one float64 step up where that is the one below
         ties_down = middle.astype(np.float32) < single
-        return np.where(ties_down, np.nextafter(middle, np.inf), middle)
+    first = np.where(ties_down, np.nextafter(middle, np.inf), middle)
+    return np.where(single == -np.inf, -np.inf, first)

@@ -84,6 +84,8 @@ class LeafEnsemble:
         Base score on the margin scale.
     trees : Trees, or None
         The trees that the leaves come from, where there are such.
+    share : ndarray of shape (n_nodes,), float64, or None
+        Path-dependent weight of each of the trees' nodes among its parent's children.
     """
 
     grid: Grid
@@ -97,6 +99,7 @@ class LeafEnsemble:
     tree_ptr: NDArray[np.int64]
     base: NDArray[np.float64]
     trees: Trees | None = None
+    share: NDArray[np.float64] | None = None
 
     @property
     def n_leaves(self) -> int:
@@ -156,6 +159,7 @@ class LeafEnsemble:
             output=self.output[sets.first],
             tree_ptr=np.searchsorted(sets.first, self.tree_ptr),
             trees=None,
+            share=None,
         )
 
 

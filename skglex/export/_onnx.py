@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from skglex._links import split_link
 from skglex.ensemble._grid import Grid
 from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble.readers import LARGEST_ZERO
+from skglex.ensemble.readers import LARGEST_ZERO, Isolation
 from skglex.export._forest import Forest, without_gaps
 from skglex.export._grow import Splits, grow_forest
 
@@ -30,6 +30,7 @@ def onnx_model(
     strength: float = 1.0,
     link: str = "identity",
     classes: NDArray[Any] | None = None,
+    isolation: Isolation | None = None,
     missing: float = np.nan,
     missing_zeros: Collection[int] = (),
     truncates_codes: bool = False,
@@ -41,7 +42,9 @@ def onnx_model(
     (n_samples, n_outputs), and
 
     * for a regressor ``variable``, its prediction: the inverse link of the margin, of the same shape;
-    * for a classifier ``label`` of shape (n_samples,) and ``probabilities`` of shape (n_samples, n_classes).
+    * for a classifier ``label`` of shape (n_samples,) and ``probabilities`` of shape (n_samples, n_classes);
+    * for an isolation forest ``label`` (1, or -1 of outliers) and ``scores`` (those of ``decision_function``), of
+      shape (n_samples, 1).
 
     All features are in ``X``, the values of removed ones never matter. A categorical feature is passed as the
     model's codes (positions among its categories). Values are cast to float32 first where the model does so,
@@ -66,6 +69,8 @@ def onnx_model(
         Inverse link, by the names of `skglex._links`.
     classes : ndarray of shape (n_classes,), optional
         Labels (integers, booleans or strings) of a classifier. None: a regressor.
+    isolation : Isolation, optional
+        How an isolation forest scores its margin.
     missing : float, default=nan
         Value that counts as missing, besides NaN.
     missing_zeros : collection of int, optional
@@ -100,8 +105,11 @@ def onnx_model(
     base = graph.constant(ensemble.base.reshape(1, -1))
     margin = graph.add("Add", total, base, name="margin")
     outputs: list[Any] = [("margin", np.float64, [None, ensemble.n_outputs])]
-    response = _inverse_link(graph, link, margin)
-    if classes is None:
+    response = _inverse_link(graph, link, margin, ensemble.n_outputs)
+    if isolation is not None:
+        _score(graph, margin, isolation)
+        outputs = [("label", np.int64, [None, 1]), ("scores", np.float64, [None, 1]), *outputs]
+    elif classes is None:
         graph.add("Identity", response, name="variable")
         width = 1 if link == "max_index" else ensemble.n_outputs
         outputs.insert(0, ("variable", np.float64, [None, width]))
@@ -298,18 +306,20 @@ def _test(number: int, splits: Splits, column: dict[int, int], grid: Grid) -> tu
     return feature, mode, float(cuts[cut - 1]), missing_left
 
 
-def _inverse_link(graph: _Graph, link: str, margin: str) -> str:
+def _inverse_link(graph: _Graph, link: str, margin: str, n_outputs: int) -> str:
     name, factor = split_link(link)
     links: dict[str, Callable[[], str]] = {
         "identity": lambda: margin,
         "identity_multiclass": lambda: margin,
         "sigmoid": lambda: graph.add("Sigmoid", margin),
         "exponential": lambda: graph.add("Exp", margin),
+        "probability": lambda: _probability(graph, margin, n_outputs),
         "signed_square": lambda: graph.add("Mul", margin, graph.add("Abs", margin)),
         "logarithm_one_plus_exp": lambda: _softplus(graph, margin),
         "multiclass_ova": lambda: graph.add("Sigmoid", margin),
         "softmax": lambda: graph.add("Softmax", margin, axis=1),
         "hinge": lambda: graph.cast(graph.add("Greater", margin, graph.constant(np.float64(0))), np.float64),
+        "mean_variance": lambda: _mean_variance(graph, margin),
         "max_index": lambda: graph.cast(graph.add("ArgMax", margin, axis=1, keepdims=1), np.float64),
     }
     if name not in links:
@@ -324,6 +334,38 @@ def _softplus(graph: _Graph, margin: str) -> str:
     zero, one = (graph.constant(np.float64(number)) for number in (0, 1))
     small = graph.add("Exp", graph.add("Neg", graph.add("Abs", margin)))
     return graph.add("Add", graph.add("Max", margin, zero), graph.add("Log", graph.add("Add", one, small)))
+
+
+def _mean_variance(graph: _Graph, margin: str) -> str:
+    variance = graph.add("Exp", graph.add("Add", margin, margin))
+    return graph.add("Where", graph.constant(np.array([[True, False]])), margin, variance)
+
+
+def _probability(graph: _Graph, margin: str, n_outputs: int) -> str:
+    """Clip to [0, 1]; several classes are scaled to sum to 1, or share alike where all are 0."""
+    zero, one = (graph.constant(np.float64(bound)) for bound in (0, 1))
+    p = graph.add("Clip", margin, zero, one)
+    if n_outputs == 1:
+        return p
+    total = graph.add("ReduceSum", p, graph.constant([1], np.int64), keepdims=1)
+    scaled = graph.add("Div", p, graph.add("Where", graph.add("Greater", total, zero), total, one))
+    return graph.add(
+        "Where", graph.add("Greater", total, zero), scaled, graph.constant(np.float64(1 / n_outputs))
+    )
+
+
+def _score(graph: _Graph, margin: str, isolation: Isolation) -> None:
+    """The decision function of an isolation forest, and 1 or, below 0, -1."""
+    zero, one, two = (graph.constant(np.float64(value)) for value in (0, 1, 2))
+    length = isolation.path_length
+    # without a length to scale by all margins are 0, and rows score -1/2
+    factor, shift = (graph.constant(np.float64(v)) for v in ((-1 / length, 0) if length else (0, -1)))
+    power = graph.add("Pow", two, graph.add("Add", graph.add("Mul", margin, factor), shift))
+    offset = graph.constant(np.float64(-isolation.offset))
+    scores = graph.add("Sub", offset, power, name="scores")
+    outlier = graph.cast(graph.add("Less", scores, zero), np.float64)
+    label = graph.add("Sub", one, graph.add("Mul", two, outlier))
+    graph.add("Identity", graph.cast(label, np.int64), name="label")
 
 
 def _check_classes(classes: NDArray[Any], n_outputs: int, link: str) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skglex._decomposer import GlexDecomposer
-from skglex._input import frame_column, is_frame
+from skglex._input import column_values, is_frame, raw_column
 from skglex.export._optional import import_optional
 from skglex.inspection._tables import check_decomposer
 
@@ -91,19 +91,15 @@ def _rows(decomposer: GlexDecomposer, Xt: Any) -> tuple[NDArray[np.float64], NDA
     }
     data = np.full((Xt.shape[0], len(members)), np.nan)
     display: dict[int, Any] = {player: "(group)" for player in range(len(members)) if player not in alone}
-    if is_frame(Xt):
-        spec = decomposer._model.input
-        for player, feature in alone.items():
-            name = list(Xt.columns)[feature]
-            column = Xt.iloc[:, feature] if hasattr(Xt, "iloc") else Xt[name]
-            data[:, player] = frame_column(
-                column, name, spec.categories.get(feature), spec.unknown_is_missing
-            )
-            if str(column.dtype).lower().startswith(("category", "categorical", "enum")):
-                display[player] = np.asarray(column.to_list(), dtype=object)
-    else:
-        rows = Xt.toarray() if sp.issparse(Xt) else Xt
-        data[:, list(alone)] = rows[:, list(alone.values())]
+    spec = decomposer._model.input
+    Xt = Xt.toarray() if sp.issparse(Xt) else Xt
+    for player, feature in alone.items():
+        data[:, player] = column_values(Xt, feature, spec)
+        column = raw_column(Xt, feature)
+        kind = str(column.dtype).lower()
+        encoded = feature in spec.encoders or feature in spec.categories
+        if encoded or kind.startswith(("category", "categorical", "enum")):
+            display[player] = np.asarray(column.to_list() if is_frame(Xt) else column, dtype=object)
     if not display:
         return data, None
     shown = data.astype(object)

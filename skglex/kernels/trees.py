@@ -30,8 +30,7 @@ def measure_trees(left, right, roots, n_features):
 @njit(cache=True, nogil=True)
 def extract_leaves(
     trees,
-    cover,
-    ratio_without_cover,
+    share,
     n_bins,
     max_depth,
     leaf_node,
@@ -48,8 +47,8 @@ def extract_leaves(
 
     A numeric condition is the interval of bins ``[lo, hi)`` and whether missing belongs to it. A
     categorical one is an inclusion mask over the feature's bins, returned in a pool that
-    ``entry_mask`` points into (-1: numeric). ``entry_ratio`` is the product of
-    cover(child) / cover(node) over the path's splits on that feature.
+    ``entry_mask`` points into (-1: numeric). ``entry_ratio`` is the product of the nodes' ``share``,
+    cover(child) / cover(node), over the path's splits on that feature.
     """
     roots, left, right, slot, cut = trees.roots, trees.left, trees.right, trees.slot, trees.cut
     n_slots = n_bins.shape[0]
@@ -69,7 +68,6 @@ def extract_leaves(
     parents = np.empty(2 * max_depth + 4, np.int64)
     depths = np.empty(2 * max_depth + 4, np.int64)
     leaf, entry = 0, 0
-    no_cover = 0
     leaf_ptr[0] = 0
     for t in range(roots.shape[0] - 1):
         tree_ptr[t] = leaf
@@ -123,11 +121,7 @@ def extract_leaves(
                         pool[pool_size + b] = inside
                     p_mask[d, pos] = pool_size
                     pool_size += nb
-                if cover[parent] > 0:
-                    p_ratio[d, pos] *= cover[node] / cover[parent]
-                else:
-                    p_ratio[d, pos] *= ratio_without_cover
-                    no_cover += 1
+                p_ratio[d, pos] *= share[node]
             else:
                 size[0] = 0
             if left[node] < 0:
@@ -144,4 +138,4 @@ def extract_leaves(
                     top += 1
                     stack[top], parents[top], depths[top] = child, node, d + 1
     tree_ptr[roots.shape[0] - 1] = leaf
-    return pool[:pool_size], no_cover
+    return pool[:pool_size]

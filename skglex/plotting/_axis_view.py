@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._input import bin_rows, frame_column, is_frame, take_rows
+from skglex._input import bin_rows, column_values, take_rows
 from skglex.components import Axis
 from skglex.plotting._style import number
 
@@ -45,14 +45,7 @@ class Rows:
     def values(self, feature: str) -> NDArray[np.float64]:
         """Values of a numeric feature (codes of a categorical one), missing as NaN."""
         position = self.decomposer._model_names.index(feature)
-        X = self.checked
-        if is_frame(X):
-            column = X.iloc[:, position] if hasattr(X, "iloc") else X[list(X.columns)[position]]
-            spec = self.decomposer._model.input
-            return frame_column(column, feature, spec.categories.get(position), spec.unknown_is_missing)
-        column = X[:, [position]]
-        dense = column.toarray() if hasattr(column, "toarray") else column
-        return np.asarray(dense, dtype=np.float64).ravel()
+        return column_values(self.checked, position, self.decomposer._model.input)
 
     def some(self, n: int) -> Rows:
         """At most n of the rows, always the same ones."""

@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skglex.ensemble._leaves import LeafEnsemble
+from skglex.ensemble.readers._refused import WAYS_OUT
 
-# By the top-level module of a model's class (or of one it derives from): nothing is imported before it is needed.
+# By the module of a model's class (or of one it derives from), or by a package that it is in: nothing is imported
+# before it is needed.
 _READERS = {
     "xgboost": "skglex.ensemble.readers._xgboost",
     "lightgbm": "skglex.ensemble.readers._lightgbm",
+    "catboost": "skglex.ensemble.readers._catboost",
+    "treelite": "skglex.ensemble.readers._treelite_model",
     "skglex": "skglex.ensemble.readers._planted_forest",
+    "sklearn.tree": "skglex.ensemble.readers._sklearn",
+    "sklearn.ensemble._forest": "skglex.ensemble.readers._sklearn",
+    "sklearn.ensemble._gb": "skglex.ensemble.readers._sklearn",
+    "sklearn.ensemble._iforest": "skglex.ensemble.readers._sklearn",
+    "sklearn.ensemble._hist_gradient_boosting": "skglex.ensemble.readers._hist_boosting",
+    "sklearn.ensemble._bagging": "skglex.ensemble.readers._sklearn_sums",
+    "sklearn.ensemble._voting": "skglex.ensemble.readers._sklearn_sums",
 }
 # Classifiers of these modules refuse labels other than 0 .. K-1.
 _CODED_LABELS = {"xgboost"}
@@ -39,10 +50,18 @@ class InputSpec:
         The same for a model that knows their order among the categorical columns of a data frame, not the columns.
     unknown_is_missing : bool
         Whether a category that is not among ``categories`` counts as missing (else it is refused).
+    encoders : mapping of int to callable
+        From a column of raw categories (of an array or of a data frame) to codes, -1 for a category that is in no
+        split, for the features whose categories the model encodes itself without keeping them.
     missing : float
         The value that counts as missing, besides NaN.
-    sparse_is_missing : bool
-        Whether entries that a sparse matrix does not store are missing (else 0).
+    sparse_is_missing : bool, or None
+        Whether entries that a sparse matrix does not store are missing (else 0); None: sparse matrices are refused.
+    by_value : bool
+        Whether categories count by their value in every container: a data frame's that the model does not keep
+        are numbers then (else codes), and arrays hold values of those that it keeps (else their codes).
+    finite : {False, "allow-nan", True}
+        Whether the model refuses infinite values (``"allow-nan"``), or missing ones too (True).
     missing_zeros : frozenset of int
         Features whose zeros are missing, values up to ``LARGEST_ZERO`` in size among them.
     truncates_codes : bool
@@ -58,12 +77,35 @@ class InputSpec:
     categories: Mapping[int, NDArray[Any]] = field(default_factory=dict)
     frame_categories: list[NDArray[Any]] | None = None
     unknown_is_missing: bool = False
+    encoders: Mapping[int, Callable[[Any], NDArray[np.float64]]] = field(default_factory=dict)
     missing: float = np.nan
-    sparse_is_missing: bool = False
+    sparse_is_missing: bool | None = False
+    by_value: bool = False
+    finite: bool | Literal["allow-nan"] = False
     missing_zeros: frozenset[int] = frozenset()
     truncates_codes: bool = False
     integers_as_float32: bool = False
     spaces_become: str = " "
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """How an isolation forest scores a mean path length m: ``-2 ** (-m / path_length)``.
+
+    Attributes
+    ----------
+    path_length : float
+        Expected path length; 0 where every row scores -1/2 (trees of a single training row).
+    offset : float
+        Rows that score less are outliers.
+    """
+
+    path_length: float
+    offset: float
+
+    def score(self, margin: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The opposite of the anomaly score: the lower, the more abnormal."""
+        return -np.exp2(-margin / self.path_length) if self.path_length else np.full_like(margin, -0.5)
 
 
 @dataclass(frozen=True)
@@ -82,6 +124,8 @@ class ReadModel:
         Name of the inverse link from margin to output, a key of `skglex._links.inverse_link`.
     classes : ndarray, or None
         Labels, where the model is a classifier that has them.
+    isolation : Isolation, or None
+        Of an isolation forest, whose margin is the mean path length: how it scores that.
     """
 
     ensemble: LeafEnsemble
@@ -90,6 +134,7 @@ class ReadModel:
     output: Callable[[Any], NDArray[Any]]
     link: str = "identity"
     classes: NDArray[Any] | None = None
+    isolation: Isolation | None = None
 
 
 def takes_any_labels(model: Any) -> bool:
@@ -98,10 +143,17 @@ def takes_any_labels(model: Any) -> bool:
 
 
 def find_reader(model: Any) -> Callable[[Any], ReadModel] | None:
-    """The reader for a model, found by the module path of its class; None if there is none."""
+    """The reader for a model, found by the module path of its class; None if there is none.
+
+    A model that is known to be no sum of trees raises a TypeError that says what to pass instead.
+    """
     for klass in type(model).__mro__:
-        module = _READERS.get(klass.__module__.partition(".")[0])
-        if module is not None:
-            read: Callable[[Any], ReadModel] = import_module(module).read
-            return read
+        path = klass.__module__.split(".")
+        for depth in range(len(path), 0, -1):
+            prefix = ".".join(path[:depth])
+            if prefix in WAYS_OUT:
+                raise TypeError(f"cannot decompose a {type(model).__name__}: {WAYS_OUT[prefix]}")
+            if prefix in _READERS:
+                read: Callable[[Any], ReadModel] = import_module(_READERS[prefix]).read
+                return read
     return None

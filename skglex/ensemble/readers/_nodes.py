@@ -36,6 +36,8 @@ class Nodes:
     base : ndarray of shape (n_outputs,), float64
         Base score on the margin scale.
     cover : ndarray of shape (n_nodes,), float64, or None
+    share : ndarray of shape (n_nodes,), float64, or None
+        Path-dependent weight of each node among its parent's children. None: its cover over its parent's.
     categories : mapping of int to ndarray of int
         By node, the category codes that a categorical node lists.
     listed_right : ndarray of shape (n_nodes,), bool, or None
@@ -52,6 +54,7 @@ class Nodes:
     output: NDArray[np.int32]
     base: NDArray[np.float64]
     cover: NDArray[np.float64] | None = None
+    share: NDArray[np.float64] | None = None
     categories: Mapping[int, NDArray[Any]] = field(default_factory=dict)
     listed_right: NDArray[np.bool_] | None = None
 
@@ -73,7 +76,7 @@ def to_leaves(
     """
     inner = nodes.left >= 0
     grid, trees = _build_trees(nodes, inner, less_equal, as_float32)
-    cover = np.ones(len(inner)) if nodes.cover is None else nodes.cover
+    share = nodes.share if nodes.cover is None else _shares(nodes, inner, nodes.cover, ratio_without_cover)
     n_leaves, bound, max_depth = measure_trees(nodes.left, nodes.right, nodes.roots, len(grid.features))
     leaf_node = np.empty(n_leaves, np.int64)
     tree_ptr = np.empty(len(nodes.roots), np.int64)
@@ -81,10 +84,9 @@ def to_leaves(
     slot, lo, hi = (np.empty(bound, np.int32) for _ in range(3))
     mask = np.empty(bound, np.int64)
     missing, ratio = np.empty(bound, np.bool_), np.empty(bound)
-    pool, no_cover = extract_leaves(
+    pool = extract_leaves(
         trees,
-        cover,
-        ratio_without_cover,
+        np.ones(len(inner)) if share is None else share,
         grid.n_bins,
         max_depth,
         leaf_node,
@@ -97,13 +99,6 @@ def to_leaves(
         mask,
         ratio,
     )
-    if no_cover:
-        warnings.warn(
-            f"{no_cover // 2} nodes of the model have cover 0 (no training row reached them): their "
-            f"path-dependent weights are taken as {ratio_without_cover:g} for each child, as the library does",
-            UserWarning,
-            stacklevel=2,
-        )
     n = leaf_ptr[-1]
     conditions, complement, leaf_condition = collect_conditions(
         grid, slot[:n], lo[:n], hi[:n], missing[:n], mask[:n], pool
@@ -115,13 +110,33 @@ def to_leaves(
         complement=complement,
         leaf_ptr=leaf_ptr,
         leaf_condition=leaf_condition,
-        ratio=None if nodes.cover is None else ratio[:n].copy(),
+        ratio=None if share is None else ratio[:n].copy(),
         value=np.ascontiguousarray(nodes.value[leaf_node]),
         output=np.repeat(nodes.output, np.diff(tree_ptr)).astype(np.int32),
         tree_ptr=tree_ptr,
         base=nodes.base,
         trees=trees,
+        share=share,
     )
+
+
+def _shares(
+    nodes: Nodes, inner: NDArray[np.bool_], cover: NDArray[np.float64], ratio_without_cover: float
+) -> NDArray[np.float64]:
+    share = np.ones(len(inner))
+    above = cover[inner]
+    for children in (nodes.left[inner], nodes.right[inner]):
+        share[children] = np.divide(
+            cover[children], above, out=np.full(len(above), ratio_without_cover), where=above > 0
+        )
+    if no_cover := int((above <= 0).sum()):
+        warnings.warn(
+            f"{no_cover} nodes of the model have cover 0 (no training row reached them): their "
+            f"path-dependent weights are taken as {ratio_without_cover:g} for each child, as the library does",
+            UserWarning,
+            stacklevel=3,
+        )
+    return share
 
 
 def _build_trees(

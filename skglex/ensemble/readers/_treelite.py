@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from skglex.ensemble._leaves import LeafEnsemble
 from skglex.ensemble.readers._nodes import Nodes, to_leaves
 
-_LESS, _LESS_EQUAL = 2, 3  # treelite::Operator
+_LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = 2, 3, 4, 5  # treelite::Operator
 _NUMERIC_NODE, _CATEGORICAL_NODE = 1, 2  # treelite::TreeNodeType
 
 
@@ -38,9 +38,20 @@ def from_treelite(
         for side in ("cleft", "cright")
     )
     inner = left >= 0
-    operators = np.unique(columns["cmp"][inner & (columns["node_type"] == _NUMERIC_NODE)])
-    if len(operators) > 1 or not set(operators) <= {_LESS, _LESS_EQUAL}:
-        raise ValueError(f"cannot read a model that compares with the operators {operators.tolist()}")
+    missing_left = columns["default_left"].astype(bool)
+    threshold = columns["threshold"]
+    numeric = inner & (columns["node_type"] == _NUMERIC_NODE)
+    operator = np.where(numeric, columns["cmp"], _LESS)
+    if unknown := set(operator.tolist()) - {_LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL}:
+        raise ValueError(f"cannot read a model that compares with treelite's operators {sorted(unknown)}")
+    turned = (operator == _GREATER) | (operator == _GREATER_EQUAL)
+    left, right = np.where(turned, right, left), np.where(turned, left, right)
+    missing_left ^= turned
+    closed = numeric & ((operator == _LESS_EQUAL) | (operator == _GREATER))  # left now is x <= t, not x < t
+    less_equal = bool(closed.any())
+    if less_equal and not closed[numeric].all():  # in the type that is compared, x <= t is x < next(t)
+        threshold[closed] = np.nextafter(threshold[closed], threshold.dtype.type(np.inf))
+        less_equal = False
     node_cover = _concatenate(trees, cover).astype(np.float64)
     known = len(node_cover) == len(left) and bool(_concatenate(trees, f"{cover}_present")[inner].all())
     value, output = _values(trees, field, columns, n_nodes)
@@ -49,16 +60,15 @@ def from_treelite(
         left=left,
         right=right,
         feature=columns["split_index"].astype(np.int64),
-        threshold=columns["threshold"].astype(np.float64),
-        missing_left=columns["default_left"].astype(bool),
-        value=value / model.num_tree if field("average_tree_output")[0] else value,
+        threshold=threshold.astype(np.float64),
+        missing_left=missing_left,
+        value=value,
         output=output,
         base=np.array(field("base_scores"), dtype=np.float64).ravel(),  # a copy: it is a view, too
         cover=node_cover if known else None,
         categories=_category_lists(trees),
         listed_right=columns["category_list_right_child"].astype(bool),
     )
-    less_equal = bool(len(operators) and operators[0] == _LESS_EQUAL)
     return to_leaves(nodes, less_equal=less_equal, as_float32=as_float32)
 
 
@@ -104,13 +114,20 @@ def _values(
     shape = np.asarray(field("leaf_vector_shape"))
     target, klass = (np.asarray(field(name)).astype(np.int64) for name in ("target_id", "class_id"))
     output = np.maximum(target, 0) * int(n_classes.max()) + np.maximum(klass, 0)
-    width = int(shape.prod())
-    if width == 1:
-        return columns["leaf_value"].astype(np.float64)[:, None], output.astype(np.int32)
-    vectors = _concatenate(trees, "leaf_vector").astype(np.float64)
-    begin, end = (_concatenate(trees, f"leaf_vector_{side}").astype(np.int64) for side in ("begin", "end"))
-    sizes = np.array([len(tree.get_field("leaf_vector")) for tree in trees], dtype=np.int64)
-    begin, has = begin + np.repeat(np.cumsum(sizes) - sizes, n_nodes), end > begin
-    value = np.zeros((len(begin), width))
-    value[has] = vectors[begin[has][:, None] + np.arange(width)]
+    # a vector of targets, or of targets by classes, all of which have room for the largest number of classes
+    place = (np.arange(shape[0])[:, None] * int(n_classes.max()) + np.arange(shape[1])).ravel()
+    if len(place) == 1:
+        value = columns["leaf_value"].astype(np.float64)[:, None]
+    else:
+        vectors = _concatenate(trees, "leaf_vector").astype(np.float64)
+        begin, end = (
+            _concatenate(trees, f"leaf_vector_{side}").astype(np.int64) for side in ("begin", "end")
+        )
+        sizes = np.array([len(tree.get_field("leaf_vector")) for tree in trees], dtype=np.int64)
+        begin, has = begin + np.repeat(np.cumsum(sizes) - sizes, n_nodes), end > begin
+        value = np.zeros((len(begin), place[-1] + 1))
+        value[np.ix_(has, place)] = vectors[begin[has][:, None] + np.arange(len(place))]
+    if field("average_tree_output")[0]:  # over the trees of each output
+        of_tree = output[:, None] + place
+        value[:, place] /= np.repeat(np.bincount(of_tree.ravel())[of_tree], n_nodes, axis=0)
     return value, output.astype(np.int32)
