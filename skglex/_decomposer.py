@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial, wraps
 from math import prod
 from numbers import Integral
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from sklearn.base import TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from skglex._distributed import is_dask, per_partition
 from skglex._features import column_names, group_features, list_features, output_names, resolve_features
 from skglex._html import ComponentsHTMLMixin
 from skglex._input import bin_chunks, bin_rows
@@ -31,6 +33,7 @@ from skglex.components import (
 )
 from skglex.components._tables import table_axes
 from skglex.ensemble._players import assign_players
+from skglex.ensemble._weights import Background
 
 # Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
 _BUFFER = 1 << 24
@@ -79,7 +82,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         ``"auto"``: the estimator is used as it is when it is fitted and no y is given (boosters and frozen
         estimators always); otherwise it is cloned and fitted. ``True``: always as it is. ``False``: always fitted.
     n_background : int, default=None
-        Number of rows of X drawn as the background. None: all.
+        Number of rows of X drawn as the background, also of a Dask collection. None: all.
     max_components : int, default=20_000
         With more components than that, `transform` and ``components_`` raise a ValueError.
     separator : str, default=":"
@@ -107,13 +110,14 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         Mean of ``|m_S|`` over the background, one entry per component in ``components_``.
     feature_importances_ : ndarray of shape (n_features,) or (n_features, n_outputs)
         Mean of ``|phi_k|`` over the background, not normalised. Like ``component_importances_`` it is computed on
-        first access, from the binned background that a fitted (and a saved) decomposer contains.
+        first access, from the binned background that a fitted (and a saved) decomposer contains, or from that in
+        Dask partitions.
     estimator_ : object
         The fitted model.
     classes_ : ndarray of shape (n_classes,)
         Labels, of a classifier.
     background_ : Bunch
-        ``rows`` (positions in the X given to `fit`) and ``weights``.
+        ``rows`` (positions in the X given to `fit`) and ``weights`` (None: in the partitions of a Dask collection).
     n_features_in_ : int
         Number of columns of the X given to `fit`.
     feature_names_in_ : ndarray of shape (``n_features_in_``,)
@@ -125,6 +129,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
 
     Notes
     -----
+    All methods that take rows X are lazy on Dask arrays and data frames: they return Dask collections.
+
     The margin is on the link scale: log-odds for a binary classifier, one score per class for several, the
     logarithm for Poisson, gamma and Tweedie regression. A model trained with ``base_margin`` is decomposed
     without it.
@@ -207,8 +213,9 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The background; the training data too, where the estimator is fitted here.
+        X : array-like, sparse matrix, data frame or Dask collection of shape (n_samples, n_features)
+            The background; the training data too, where the estimator is fitted here. A Dask collection stays in its
+            partitions, and the estimator must be fitted already.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Target, needed only where the estimator is fitted here.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -260,6 +267,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
             )
         except TooManyComponents as error:
             self._too_many = f"{'' if error.exact else 'at least '}{error.count:,}"
+            self._keep_weights()
             return self
         self._component_names = column_names(names, index.sets, self.separator)
         self._column_names()  # raises where two are equal
@@ -268,7 +276,15 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
             allowed is None or bool(allowed[players.of_slot].all())
         )
         self._tables = self._decomposition.tables(index, self.n_jobs, self.verbose)
+        self._keep_weights()
         return self
+
+    def _keep_weights(self) -> None:
+        """Where the background is out of this process, keep what SHAP values need of it, for copies that have none."""
+        weights, players = self._decomposition.weights, self._decomposition.players
+        can_keep = getattr(weights.weighting, "can_keep", None)
+        if can_keep and can_keep(int(players.fixed_ptr[-1])) and not players.wide.any():
+            weights.dense(0, weights.groups.n_groups, n_jobs=self.n_jobs)
 
     def transform(self, X: Any) -> Any:
         """Components of given rows.
@@ -355,7 +371,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         """
         components, background = self.components_, self._background
         if "component_importances" not in self._lazy:
-            found, _ = self._strongest(background.bins, background.weight, k)
+            found, _ = self._strongest(background, k)
         else:
             total = self.component_importances_.reshape(len(components), self._n_outputs).sum(axis=1)
             found = np.argsort(-total, kind="stable")[:k]
@@ -365,8 +381,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     def component_importances_(self) -> NDArray[np.float64]:
         self._require_components(NoComponentsError)
         if "component_importances" not in self._lazy:
-            background = self._background
-            means = self._mean_absolute(background.bins, background.weight)
+            means = self._background.average(self._mean_absolute)
             self._lazy["component_importances"] = self._squeeze(means)
         importances: NDArray[np.float64] = self._lazy["component_importances"]
         return importances
@@ -375,12 +390,12 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     def feature_importances_(self) -> NDArray[np.float64]:
         check_is_fitted(self)
         if "feature_importances" not in self._lazy:
-            background = self._background
-            means = self._mean_absolute_shapley(background.bins, background.weight)
+            means = self._background.average(self._mean_absolute_shapley)
             self._lazy["feature_importances"] = self._squeeze(means)
         importances: NDArray[np.float64] = self._lazy["feature_importances"]
         return importances
 
+    @per_partition
     def shap_values(self, X: Any) -> NDArray[np.float64]:
         """SHAP values: ``phi_k = sum over S with k of m_S / |S|``, all orders included.
 
@@ -399,6 +414,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         )
         return self._squeeze(values.transpose(2, 1, 0))
 
+    @per_partition
     def shap_interaction_values(self, X: Any) -> NDArray[np.float64]:
         """SHAP interaction values: ``1/2 sum over S with i, j of m_S / (|S| - 1)``, all orders included.
 
@@ -418,6 +434,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         values = self._on_rows(self._check_X(X), shape, compute, "SHAP interaction values")
         return self._squeeze(values.transpose(3, 1, 2, 0))
 
+    @per_partition
     def partial_dependence(self, features: Any, X: Any) -> NDArray[np.float64]:
         """The partial dependence function of some features at the rows' values of them.
 
@@ -484,9 +501,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         """
         check_is_fitted(self)
         slot = self._slot(axis.feature)
-        grid, background = self._model.ensemble.grid, self._background
-        weight = background.weight / background.total
-        share: NDArray[Any] = np.bincount(background.bins[slot], weight, int(grid.n_bins[slot]))
+        grid = self._model.ensemble.grid
+        share = self._background.average(partial(_bin_shares, slot=slot, n_bins=int(grid.n_bins[slot])))
         if axis.categorical:
             return share
         begins = np.concatenate([[-np.inf], grid.edges(slot)])
@@ -616,14 +632,15 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         for o in range(self._n_outputs):
             rest[o] -= out[o * step : (o + 1) * step - 1].sum(axis=0)
 
-    def _mean_absolute(self, bins: NDArray[Any], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _mean_absolute(self, background: Background) -> NDArray[np.float64]:
         """Mean of ``|m_S|`` over binned rows, of every component: shape (n_sets, n_outputs)."""
         chosen = np.arange(len(self._component_names))
-        args = (self._decomposition, self._index, self._tables, bins, weight, chosen)
+        args = (self._decomposition, self._index, self._tables, background, chosen)
         return mean_absolute(*args, n_jobs=self.n_jobs, verbose=self.verbose)
 
-    def _mean_absolute_shapley(self, bins: NDArray[Any], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _mean_absolute_shapley(self, background: Background) -> NDArray[np.float64]:
         """Mean of ``|phi_k|`` over binned rows: shape (n_features, n_outputs)."""
+        bins, weight = background.bins, background.weight
         n_players = len(self._groups.names)
         total = np.zeros((self._n_outputs, n_players))
         size = max(_BUFFER // max(total.size, 1), 1024)
@@ -633,15 +650,14 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
             total += np.abs(values, out=values) @ weight[start : start + size]
         return total.T / weight.sum()
 
-    def _strongest(
-        self, bins: NDArray[Any], weight: NDArray[np.float64], k: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _strongest(self, background: Background, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Positions and means of the k components with the largest mean of ``|m_S|`` over binned rows."""
-        args = (self._decomposition, self._index, self._tables, bins, weight, k)
+        args = (self._decomposition, self._index, self._tables, background, k)
         return strongest(*args, n_jobs=self.n_jobs, verbose=self.verbose)
 
     # -- what a Component asks (`skglex.components.ComponentSource`) ---------------------------
 
+    @per_partition
     def component_values(self, position: int, X: Any) -> NDArray[np.float64]:
         """Values of one component at given rows; see `Component.evaluate`."""
 
@@ -665,6 +681,23 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
             tables, position, self._model.ensemble, self._model_names, self._model.input.categories
         )
         return axes, self._squeeze(values)
+
+
+@wraps(GlexDecomposer.fit_transform)
+def _fit_transform(self: GlexDecomposer, X: Any, y: Any = None, **fit_params: Any) -> Any:
+    if is_dask(X):
+        return self.fit(X, y, **fit_params).transform(X)
+    return TransformerMixin.fit_transform(self, X, y, **fit_params)
+
+
+# outside of what scikit-learn wraps around methods for set_output, which would compute
+GlexDecomposer.transform = per_partition(GlexDecomposer.transform)  # type: ignore[method-assign]
+GlexDecomposer.fit_transform = _fit_transform
+
+
+def _bin_shares(background: Background, *, slot: int, n_bins: int) -> NDArray[np.float64]:
+    share: NDArray[Any] = np.bincount(background.bins[slot], background.weight / background.total, n_bins)
+    return share
 
 
 def _check_memory(shape: tuple[int, ...], what: str) -> None:

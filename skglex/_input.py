@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from skglex.ensemble._grid import Grid
 from skglex.ensemble.readers import LARGEST_ZERO, InputSpec
 
-# Bytes of binned rows that exist at one time.
+# Bytes of the columns of numbers that are binned at one time.
 BIN_BUDGET = 1 << 27
 
 
@@ -125,9 +125,8 @@ def categories_of(X: Any, spec: InputSpec) -> Mapping[int, NDArray[Any]]:
 
 
 def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
-    """Ranges of rows whose bins fit the memory set aside for them."""
-    per_row = max(len(grid.features), 1) * np.dtype(grid.dtype).itemsize
-    size = max(BIN_BUDGET // per_row, 1024)
+    """Ranges of rows whose columns fit the memory set aside for them."""
+    size = max(BIN_BUDGET // (8 * max(len(grid.features), 1)), 1024)
     return [(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,12 +17,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skglex._distributed import per_partition
 from skglex._features import list_features, resolve_features
 from skglex._input import bin_chunks, bin_rows, fill_columns, is_frame, take_rows, with_column_of
 from skglex._links import inverse_link
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import average_out
 from skglex.ensemble._sums import LeafSum
+from skglex.ensemble._weights import Background
 
 if TYPE_CHECKING:
     import xgboost
@@ -63,7 +67,8 @@ class FeatureRemover(TreeModelWrapper):
 
     which is one pass over the leaves: each keeps its conditions on other features and pays its value times the
     weight E_l with which its conditions on R hold when x_R is averaged out [1]_. What other features tell about
-    the removed ones stays in; see the user guide on what removal can and cannot do.
+    the removed ones stays in; see the user guide on what removal can and cannot do. On Dask arrays and data frames
+    all methods that predict are lazy: they return Dask arrays.
 
     Parameters
     ----------
@@ -106,7 +111,7 @@ class FeatureRemover(TreeModelWrapper):
     offset_ : float
         Of an isolation forest: rows that score less are outliers.
     background_ : Bunch
-        ``rows`` (positions in the X given to `fit`) and ``weights``.
+        ``rows`` (positions in the X given to `fit`) and ``weights`` (None: in the partitions of a Dask collection).
     n_features_in_ : int
         Number of columns of the X given to `fit`.
     feature_names_in_ : ndarray of shape (``n_features_in_``,)
@@ -188,8 +193,9 @@ class FeatureRemover(TreeModelWrapper):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The background; the training data too, where the estimator is fitted here.
+        X : array-like, sparse matrix, data frame or Dask collection of shape (n_samples, n_features)
+            The background; the training data too, where the estimator is fitted here. A Dask collection stays in its
+            partitions, and the estimator must be fitted already.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Target, needed only where the estimator is fitted here.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -221,6 +227,7 @@ class FeatureRemover(TreeModelWrapper):
         return self
 
     @available_if(_has_decision)
+    @per_partition
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The debiased margin, as `margin`; a regressor has it where its margin is not its prediction.
 
@@ -241,6 +248,7 @@ class FeatureRemover(TreeModelWrapper):
         return self.score_samples(X) - self.offset_
 
     @available_if(_scores_samples)
+    @per_partition
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """The scores of an isolation forest from the debiased mean path length; the lower, the more abnormal.
 
@@ -257,6 +265,7 @@ class FeatureRemover(TreeModelWrapper):
         assert isolation is not None  # else there is no such method
         return isolation.score(self.margin(X))
 
+    @per_partition
     def margin(self, X: Any) -> NDArray[np.float64]:
         """The debiased margin (raw score).
 
@@ -273,6 +282,7 @@ class FeatureRemover(TreeModelWrapper):
         margin = self._margin(self._check_X(X))
         return margin[:, 0] if margin.shape[1] == 1 else margin
 
+    @per_partition
     def predict(self, X: Any) -> NDArray[Any]:
         """The debiased prediction: labels of a classifier, else what the model itself would return.
 
@@ -300,6 +310,7 @@ class FeatureRemover(TreeModelWrapper):
         return labels
 
     @available_if(_classifies)
+    @per_partition
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The debiased probabilities of the classes.
 
@@ -314,6 +325,7 @@ class FeatureRemover(TreeModelWrapper):
         return self._to_probabilities(self._output(X))
 
     @available_if(_classifies)
+    @per_partition
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of `predict_proba`.
 
@@ -343,7 +355,8 @@ class FeatureRemover(TreeModelWrapper):
         float
         """
         metric = accuracy_score if is_classifier(self) else r2_score
-        return float(metric(y, self.predict(X), sample_weight=sample_weight))
+        # numbers, even of a Dask collection
+        return float(metric(np.asarray(y), np.asarray(self.predict(X)), sample_weight=sample_weight))
 
     def to_xgboost(self) -> xgboost.Booster:
         """The debiased model as an ordinary XGBoost booster, for deployment.
@@ -507,8 +520,6 @@ class FeatureRemover(TreeModelWrapper):
                 if self._outputs_of(X, Xt, position, within=removed):
                     raw.append(position)
         self._raw_removed = sorted(set(raw))
-        # one row of the background stands in for removed columns that are absent or hold anything at all
-        self._fill = take_rows(X, self.background_.rows[:1])
         return removed
 
     def _raw_names(self, X: Any) -> list[str]:
@@ -521,18 +532,46 @@ class FeatureRemover(TreeModelWrapper):
 
         Empty as soon as one of them is not in ``within``.
         """
-        rows = self.background_.rows
+        if isinstance(self._background, Background):
+            rows = self._background_rows
+            orders = (np.random.default_rng(seed).permutation(rows) for seed in range(3))
+            changed = self._changed_outputs(X, Xt, rows, ((X, order) for order in orders), position, within)
+        else:
+            changed = self._background.any_pair(partial(self._changed_in_partition, position, within))
+        found = set(np.flatnonzero(changed).tolist())
+        return found if within is None or within.issuperset(found) else set()
+
+    def _changed_in_partition(
+        self, position: int, within: set[int] | None, X: Any, following: Any
+    ) -> NDArray[np.bool_]:
+        """The same for one partition, whose column is permuted, and also taken from the partition that follows.
+
+        Where data is partitioned by a column, it has one value in each partition.
+        """
+        rows = np.arange(X.shape[0])
+        donors = [(X, np.random.default_rng(seed).permutation(rows)) for seed in range(3)]
+        donors.append((following, np.resize(np.arange(following.shape[0]), len(rows))))
+        return self._changed_outputs(X, self._to_model_space(X), rows, donors, position, within)
+
+    def _changed_outputs(
+        self,
+        X: Any,
+        Xt: Any,
+        rows: NDArray[np.int64],
+        donors: Iterable[tuple[Any, NDArray[np.int64]]],
+        position: int,
+        within: set[int] | None,
+    ) -> NDArray[np.bool_]:
         changed = np.zeros(Xt.shape[1], dtype=bool)
-        for seed in range(3):
-            order = np.random.default_rng(seed).permutation(rows)
+        for donor, order in donors:
             for start in range(0, len(rows), _PERMUTED_ROWS):
                 part = slice(start, start + _PERMUTED_ROWS)
-                permuted = with_column_of(take_rows(X, rows[part]), position, take_rows(X, order[part]))
+                permuted = with_column_of(take_rows(X, rows[part]), position, take_rows(donor, order[part]))
                 before, after = take_rows(Xt, rows[part]), self._preprocess.transform(permuted)
                 changed |= [not _same(a, b) for a, b in zip(_columns(before), _columns(after))]
                 if within is not None and not within.issuperset(np.flatnonzero(changed).tolist()):
-                    return set()
-        return set(np.flatnonzero(changed).tolist())
+                    return changed
+        return changed
 
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -541,7 +580,8 @@ class FeatureRemover(TreeModelWrapper):
         if self.strength == 1:
             # the preprocessing or the model may refuse some of them
             numbers = self._preprocess is not None or bool(self._model.input.finite)
-            X = fill_columns(X, self._raw_removed, self._fill, names, numbers=numbers)
+            # one row of the background stands in for removed columns that are absent or hold anything at all
+            X = fill_columns(X, self._raw_removed, self._row, names, numbers=numbers)
         elif is_frame(X) and names is not None:
             given = {str(name) for name in X.columns}
             if absent := [str(names[i]) for i in self._raw_removed if str(names[i]) not in given]:

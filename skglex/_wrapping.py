@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -13,13 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.ensemble import BaggingClassifier, VotingClassifier
-from sklearn.ensemble._forest import ForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import LabelEncoder
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch, check_random_state, column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -33,6 +31,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from skglex._distributed import is_dask
 from skglex._input import (
     bin_chunks,
     bin_rows,
@@ -43,8 +42,8 @@ from skglex._input import (
     take_rows,
 )
 from skglex.ensemble._sums import LeafSum
-from skglex.ensemble._weights import Background, Empirical, PathDependent, Weighting
-from skglex.ensemble.readers import ReadModel, find_reader, takes_any_labels
+from skglex.ensemble._weights import Background, PathDependent, Weighting
+from skglex.ensemble.readers import ReadModel, averages_probabilities, find_reader, takes_any_labels
 
 # Background rows on which the leaves must reproduce the model's own margin.
 _PROOF_ROWS = 1000
@@ -99,6 +98,10 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
         Returns X checked, and X after the preprocessing, as the model takes it.
         """
+        partitions = None
+        if is_dask(X):
+            X, sample_weight, partitions = self._take_partitions(X, y, sample_weight)
+            y = None
         if not isinstance(_thaw(self.estimator), Pipeline):
             X = check_rows(X, self._takes_objects)
         elif not hasattr(X, "shape"):
@@ -147,7 +150,15 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                 )
             for warning in caught:
                 warnings.warn(str(warning.message), warning.category, stacklevel=4)
-        self._keep_background(Xt, weight)
+        if partitions is None or self.n_background is not None:
+            self._keep_background(Xt, weight)
+            if partitions is not None:
+                self.background_["rows"] = partitions.chosen
+        else:
+            self._background = self._partitioned(partitions, prove=getattr(self, "check_additivity", True))
+            self._background_rows = np.zeros(1, np.int64)
+            self.background_: Bunch = Bunch(rows=range(self._background.n_rows), weights=None)
+        self._row = take_rows(X, self._background_rows[:1])
         return X, Xt
 
     def _final_model(self) -> Any:
@@ -156,8 +167,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     def _averages_probabilities(self) -> bool:
         """Whether the estimator is a classifier of scikit-learn's whose margin is a probability."""
-        kinds = DecisionTreeClassifier | ForestClassifier | VotingClassifier | BaggingClassifier
-        return isinstance(_steps(self.estimator)[-1], kinds)
+        return averages_probabilities(_steps(self.estimator)[-1])
 
     def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -307,6 +317,46 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     # -- the background -----------------------------------------------------------------------
 
+    def _take_partitions(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """Rows of a Dask collection that stand for it (one, or the sample asked for), their weights, and the rest."""
+        estimator = self.estimator
+        kept = self.prefit is True or isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "fit")
+        if not kept and (self.prefit is False or y is not None or not _is_fitted(estimator)):
+            raise ValueError(
+                f"X is a Dask collection, which a {type(estimator).__name__} cannot be fitted on here. Fit the model "
+                "first (xgboost.dask trains on Dask collections), pass it fitted, and fit without y"
+            )
+        from skglex._distributed._partitions import Partitions
+
+        partitions = Partitions(X, sample_weight)
+        if self.n_background is None:
+            return partitions.first_row(), None, partitions
+        return *partitions.sample(self.n_background, self.random_state), partitions
+
+    def _partitioned(self, partitions: Any, *, prove: bool = False) -> Any:
+        """Rows in Dask partitions as a background."""
+        from skglex._distributed._background import PartitionedBackground
+
+        alone = copy(self)
+        alone.n_jobs = 1
+        read = partial(alone._read_partition, prove=False)
+        return PartitionedBackground(partitions, read, partial(alone._read_partition, prove=prove))
+
+    def _read_partition(self, X: Any, weight: Any, prove: bool) -> tuple[Background, int]:
+        """One partition binned, its weights scaled by a power of two, and the exponent of that."""
+        from skglex._distributed._partitions import check_weight
+
+        weight = check_weight(weight, X.shape[0])
+        if not len(weight):
+            return Background(np.empty((len(self._model.ensemble.grid.features), 0), np.uint16), weight), 0
+        Xt = TreeModelWrapper._check_X(self, X)
+        background, exponent = self._bin_background(Xt, weight)
+        if prove:
+            part = copy(self)
+            part._background, part._background_rows = background, np.arange(len(weight))
+            part._prove(Xt)
+        return background, exponent
+
     def _keep_background(self, Xt: Any, weight: NDArray[np.float64] | None) -> None:
         n = Xt.shape[0]
         rows = np.arange(n)
@@ -318,19 +368,27 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         if not kept.any():
             raise ValueError("the sampled background rows all have sample_weight 0: raise n_background")
         self.background_ = Bunch(rows=rows, weights=kept)
+        self._background_rows = rows  # among those given here
+        self._background, _ = self._bin_background(Xt, kept)
+
+    def _bin_background(self, Xt: Any, weight: NDArray[np.float64]) -> tuple[Background, int]:
         grid = self._model.ensemble.grid
-        parts = [bin_rows(Xt, self._model.input, grid, *chunk) for chunk in bin_chunks(Xt, grid)]
+        bins = np.empty((len(grid.features), len(weight)), grid.dtype)
+        for start, stop in bin_chunks(Xt, grid):
+            bins[:, start:stop] = bin_rows(Xt, self._model.input, grid, start, stop)
         # shares do not depend on the scale, and a power of two is exact: sums of huge weights stay finite
-        scaled = np.ldexp(kept, -int(np.frexp(kept.max())[1]))
-        self._background = Background(np.concatenate(parts, axis=1), scaled)
+        exponent = int(np.frexp(weight.max())[1])
+        return Background(bins, np.ldexp(weight, -exponent)), exponent
 
     def _make_weighting(self) -> Weighting:
-        return PathDependent() if self.weighting == "path_dependent" else Empirical(self._background)
+        return PathDependent() if self.weighting == "path_dependent" else self._background.weighting
 
     def _prove(self, Xt: Any) -> None:
         """Raise unless the leaves reproduce the model's own margin on background rows."""
-        positions = np.unique(np.linspace(0, len(self.background_.rows) - 1, _PROOF_ROWS).astype(int))
-        given = self.background_.rows[positions]
+        if not isinstance(self._background, Background):
+            return  # partitions prove theirs where they are read
+        positions = np.unique(np.linspace(0, len(self._background_rows) - 1, _PROOF_ROWS).astype(int))
+        given = self._background_rows[positions]
         read = self._model
         own = np.asarray(read.margin(take_rows(Xt, given)), dtype=np.float64).reshape(len(given), -1)
         ours = LeafSum(read.ensemble)(np.ascontiguousarray(self._background.bins[:, positions])).T

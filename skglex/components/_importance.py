@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from skglex._parallel import run, weight_chunks
 from skglex.components._decomposition import Decomposition
 from skglex.components._index import ComponentIndex
 from skglex.components._tables import ComponentTables
+from skglex.ensemble._weights import Background
 from skglex.kernels.moments import mean_absolute as table_means
 
 # Numbers of the buffer that components without a table go through: 128 MB of float64.
@@ -21,8 +24,7 @@ def mean_absolute(
     decomposition: Decomposition,
     index: ComponentIndex,
     tables: ComponentTables,
-    bins: NDArray[np.unsignedinteger],
-    weight: NDArray[np.float64],
+    background: Background,
     chosen: NDArray[np.int64],
     *,
     n_jobs: int | None = None,
@@ -33,6 +35,7 @@ def mean_absolute(
     A tabulated component takes one look at the rows, for the weight in each cell of its table; the others are
     evaluated, chunk of rows by chunk. No array of all rows and all components is ever made.
     """
+    bins, weight = background.bins, background.weight
     n_outputs = decomposition.ensemble.n_outputs
     out = np.empty((len(chosen), n_outputs))
     by_table = np.flatnonzero(tables.tabulated[chosen])
@@ -72,8 +75,7 @@ def strongest(
     decomposition: Decomposition,
     index: ComponentIndex,
     tables: ComponentTables,
-    bins: NDArray[np.unsignedinteger],
-    weight: NDArray[np.float64],
+    background: Background,
     k: int,
     *,
     n_jobs: int | None = None,
@@ -95,8 +97,10 @@ def strongest(
     done, batch = 0, max(int((~tables.tabulated).sum()), k, _BATCH)
     while done < len(candidates):
         chosen = np.sort(candidates[done : done + batch])
-        means[chosen] = mean_absolute(
-            decomposition, index, tables, bins, weight, chosen, n_jobs=n_jobs, verbose=verbose
+        means[chosen] = background.average(
+            partial(
+                mean_absolute, decomposition, index, tables, chosen=chosen, n_jobs=n_jobs, verbose=verbose
+            )
         )
         total[chosen] = means[chosen].sum(axis=1)
         done, batch = done + len(chosen), _BATCH

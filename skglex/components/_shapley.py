@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.ensemble._fixed import FixedWeights
 from skglex.ensemble._patterns import MAX_TABLE_BITS, TABLE_BUDGET
-from skglex.ensemble._weights import Empirical
+from skglex.ensemble._weights import PathDependent
 from skglex.kernels.games import shapley_tables
 from skglex.kernels.patterns import accumulate
 from skglex.kernels.wide import stream_shapley
@@ -119,7 +119,7 @@ class ShapleySums:
 
     def _without_tables(self, n_rows: int) -> bool:
         """Whether tables would cost more than to solve every leaf for the few rows there are."""
-        if self._kept is not None or isinstance(self._weights.weighting, Empirical):
+        if self._kept is not None or not isinstance(self._weights.weighting, PathDependent):
             return False
         total = self._table_cost().sum()
         k = self._weights.players.n_players
@@ -210,10 +210,11 @@ class ShapleySums:
         n_jobs: int | None,
         verbose: int,
     ) -> None:
-        ensemble, players, weighting = self._weights.ensemble, self._weights.players, self._weights.weighting
+        ensemble, players = self._weights.ensemble, self._weights.players
+        weighting: Any = self._weights.weighting
         k = int(players.n_players[leaves].max())
         n_rows = bins.shape[1]
-        if isinstance(weighting, Empirical):
+        if not isinstance(weighting, PathDependent):
             back = weighting.background
             if (n := len(leaves) * n_rows * back.bins.shape[1]) > MAX_COMPARISONS:
                 raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -38,6 +38,10 @@ class Background:
     weight: NDArray[np.float64]
 
     @property
+    def n_rows(self) -> int:
+        return len(self.weight)
+
+    @property
     def total(self) -> float:
         return float(self.weight.sum())
 
@@ -56,6 +60,14 @@ class Background:
             bits = np.empty((row_ptr[-1], -(-(r1 - r0) // 64)), np.uint64)
             fill_bits(self.bins, r0, r1, bin_ptr, rank, row_ptr, bits)
             yield r1 - r0, self.weight[r0:r1], equal, bin_ptr, rank, row_ptr, bits, n_bins
+
+    @property
+    def weighting(self) -> Empirical:
+        return Empirical(self)
+
+    def average(self, compute: Callable[[Background], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """What ``compute`` averages over the rows of a background: there may be several, to be put together."""
+        return compute(self)
 
 
 class Weighting(Protocol):

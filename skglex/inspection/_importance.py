@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposer import GlexDecomposer
+from skglex.ensemble._weights import Background
 from skglex.inspection._tables import as_table, label_columns, weighted_bins
 
 
@@ -74,16 +75,16 @@ def component_importance(
         raise ValueError(f"k is the number of components, but by={by!r}: leave k out")
     if k is not None and not (isinstance(k, Integral) and k >= 1):
         raise ValueError(f"k must be an integer of at least 1, or None; got {k!r}")
-    bins, weight = weighted_bins(decomposer, X, sample_weight)
+    background = weighted_bins(decomposer, X, sample_weight)
     decomposer._require_components()
     orders = np.array([len(members) for members in decomposer._index.sets], dtype=np.int64)
     if by == "component":
-        chosen, means = decomposer._strongest(bins, weight, len(orders) if k is None else int(k))
+        chosen, means = decomposer._strongest(background, len(orders) if k is None else int(k))
         names = [decomposer._component_names[c] for c in chosen]
         return as_table(
             {"component": names, "order": orders[chosen], **label_columns(decomposer, "importance", means)}
         )
-    shares = _by_feature_and_order(decomposer, bins, weight)
+    shares = _by_feature_and_order(decomposer, background)
     n_features, n_orders, _ = shares.shape
     order = np.arange(1, n_orders + 1)
     if by == "order":
@@ -136,25 +137,23 @@ def feature_importance(
     """
     if kind not in ("shap", "absolute"):
         raise ValueError(f"kind must be 'shap' or 'absolute'; got {kind!r}")
-    bins, weight = weighted_bins(decomposer, X, sample_weight)
+    background = weighted_bins(decomposer, X, sample_weight)
     if kind == "absolute":
-        means = _by_feature_and_order(decomposer, bins, weight).sum(axis=1)
+        means = _by_feature_and_order(decomposer, background).sum(axis=1)
     elif X is None:
         means = decomposer.feature_importances_.reshape(-1, decomposer._n_outputs)
     else:
-        means = decomposer._mean_absolute_shapley(bins, weight)
+        means = background.average(decomposer._mean_absolute_shapley)
     ranking = np.argsort(-means.sum(axis=1), kind="stable")
     features = [decomposer.explained_features_[i] for i in ranking]
     return as_table({"feature": features, **label_columns(decomposer, "importance", means[ranking])})
 
 
-def _by_feature_and_order(
-    decomposer: GlexDecomposer, bins: NDArray[Any], weight: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _by_feature_and_order(decomposer: GlexDecomposer, background: Background) -> NDArray[np.float64]:
     """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|`` over q: (n_features, n_orders, n_outputs)."""
     decomposer._require_components()
     sets = decomposer._index.sets
-    means = decomposer._mean_absolute(bins, weight)
+    means = background.average(decomposer._mean_absolute)
     shares = np.zeros((len(decomposer.explained_features_), max(map(len, sets), default=0), means.shape[1]))
     for members, mean in zip(sets, means):
         for j in members:

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from skglex._decomposer import GlexDecomposer
+from skglex._distributed import is_dask
 from skglex._input import bin_chunks, bin_rows
+from skglex.ensemble._weights import Background
 
 
 def check_decomposer(decomposer: Any) -> None:
@@ -21,10 +23,8 @@ def check_decomposer(decomposer: Any) -> None:
     check_is_fitted(decomposer)
 
 
-def weighted_bins(
-    decomposer: GlexDecomposer, X: Any, sample_weight: Any
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Bins and weights of given rows, or of the background where X is None."""
+def weighted_bins(decomposer: GlexDecomposer, X: Any, sample_weight: Any) -> Background:
+    """Bins and weights of given rows, or the background where X is None."""
     check_decomposer(decomposer)
     if X is None:
         if sample_weight is not None:
@@ -32,7 +32,12 @@ def weighted_bins(
                 "sample_weight is given without X: the weights of the background are those given to fit. Pass the "
                 "rows X too"
             )
-        return decomposer._background.bins, decomposer._background.weight
+        return decomposer._background
+    if is_dask(X):
+        from skglex._distributed._partitions import Partitions
+
+        partitioned: Background = decomposer._partitioned(Partitions(X, sample_weight))
+        return partitioned
     Xt = decomposer._check_X(X)
     spec, grid = decomposer._model.input, decomposer._model.ensemble.grid
     bins = np.concatenate([bin_rows(Xt, spec, grid, *chunk) for chunk in bin_chunks(Xt, grid)], axis=1)
@@ -41,7 +46,7 @@ def weighted_bins(
     )
     if not weight.sum() > 0:
         raise ValueError("sample_weight is zero for every row")
-    return bins, weight
+    return Background(bins, weight)
 
 
 def label_columns(decomposer: GlexDecomposer, name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:

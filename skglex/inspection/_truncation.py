@@ -58,7 +58,8 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
     0      1             3    0.7  0.7
     1      2             3    0.3  1.0
     """
-    bins, weight = weighted_bins(decomposer, X, sample_weight)
+    rows = weighted_bins(decomposer, X, sample_weight)
+    bins, weight = rows.bins, rows.weight
     decomposer._require_components()
     orders = _orders(decomposer)
     present = np.arange(1, orders.max(initial=0) + 1)
@@ -141,7 +142,8 @@ def truncated_margin(
             f"order={order}, but the decomposer was fitted with max_interaction={limit}: fit one with a higher "
             "max_interaction"
         )
-    bins, weight = weighted_bins(decomposer, X, sample_weight)
+    rows = weighted_bins(decomposer, X, sample_weight)
+    bins, weight = rows.bins, rows.weight
     kept = min(int(order), int(_orders(decomposer).max(initial=0)))
     margin = np.reshape(decomposer.intercept_, (-1, 1)) + _sum_by_order(decomposer, bins, kept).sum(axis=0)
     cut = decomposer._squeeze(margin.T)

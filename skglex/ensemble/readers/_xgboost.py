@@ -22,6 +22,7 @@ _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sort
 
 def read(model: Any) -> ReadModel:
     """Read a booster (all of its trees) or a fitted `XGBModel` (trees up to ``best_iteration``)."""
+    model = _without_cluster(model)
     wrapped = isinstance(model, xgb.XGBModel)
     booster = model.get_booster() if wrapped else model
     learner = json.loads(booster.save_config())["learner"]
@@ -61,6 +62,16 @@ def read(model: Any) -> ReadModel:
         link=link,
         classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
     )
+
+
+def _without_cluster(model: Any) -> Any:
+    """Of a wrapper of ``xgboost.dask``, whose ``predict`` takes Dask collections only, the ordinary counterpart."""
+    for kind in type(model).__mro__:
+        if kind.__module__.startswith("xgboost.dask"):
+            plain = getattr(xgb, kind.__name__.removeprefix("Dask"))(missing=model.missing)
+            plain.load_model(model.get_booster().save_raw())
+            return plain
+    return model
 
 
 def counted_trees(model: xgb.Booster | xgb.XGBModel) -> xgb.Booster:

@@ -1,0 +1,29 @@
+"""Out of one machine: Dask collections as backgrounds and as rows. Nothing here imports Dask before one comes along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection (array, data frame, series)."""
+    return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
+
+
+def per_partition(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a method whose last argument is rows lazy where these are a Dask collection."""
+
+    @wraps(method)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        X = kwargs.get("X", args[-1] if args else None)
+        if not is_dask(X):
+            return method(self, *args, **kwargs)
+        kwargs.pop("X", None)
+        from skglex._distributed._rows import map_rows
+
+        before = args if not args or args[-1] is not X else args[:-1]
+        return map_rows(self, method.__name__, X, before, kwargs)
+
+    return wrapper

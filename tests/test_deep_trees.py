@@ -1,0 +1,203 @@
+"""Forests grown to purity: walked where rows are summed, weights of low orders alone, leaves too wide for a table."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import shap
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.inspection import partial_dependence
+
+from skglex import FeatureRemover, GlexDecomposer
+from skglex.components import _shapley
+from skglex.datasets import load_bike_sharing
+from skglex.ensemble import _sums
+
+WEIGHTINGS = ["empirical", "path_dependent"]
+# All sums, the forest's too, are in float64, of values up to about 1,000 from some 10,000 leaves.
+EXACT = {"rtol": 0, "atol": 1e-8}
+
+
+@pytest.fixture(scope="module")
+def bike():
+    X, y = load_bike_sharing(return_X_y=True, as_frame=False)
+    rows = np.random.default_rng(0).choice(len(X), 2000, replace=False)
+    return X[rows], y[rows]
+
+
+@pytest.fixture(scope="module")
+def forest(bike):
+    return RandomForestRegressor(4, random_state=0).fit(*bike)
+
+
+@pytest.fixture(scope="module")
+def wide_forest():
+    """Leaves with up to 30 features on their path, few of them with few enough for a table."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 30))
+    return X, RandomForestRegressor(3, max_features=2, random_state=0).fit(X, rng.normal(size=400))
+
+
+def mean_prediction(model, X, background, fixed):
+    """The mean over the background of the predictions with the columns ``fixed`` set to a row's."""
+    mixed = np.repeat(background[None], len(X), axis=0)
+    mixed[:, :, fixed] = X[:, None, fixed]
+    return model.predict(mixed.reshape(-1, X.shape[1])).reshape(len(X), -1).mean(axis=1)
+
+
+def test_a_forest_is_deep(forest):
+    decomposer = GlexDecomposer(forest, max_interaction=2).fit(np.zeros((1, 13)))
+    assert max(tree.get_depth() for tree in forest.estimators_) > 17
+    assert decomposer._decomposition.weights.ranked.mean() > 0.5
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_components_of_low_orders(bike, forest, order):
+    X = bike[0]
+    rows, background = X[:10], X[100:250]
+    decomposer = GlexDecomposer(forest, max_interaction=order).fit(background)
+    columns = dict(zip(decomposer.get_feature_names_out(), decomposer.transform(rows).T))
+    for s in [(3,), (8,), (3, 6), (8, 10), (3, 6, 8), (1, 3, 8)]:
+        if len(s) > order:
+            continue
+        expected = sum(
+            (-1) ** (len(s) - size) * mean_prediction(forest, rows, background, list(v))
+            for size in range(len(s) + 1)
+            for v in combinations(s, size)
+        )
+        assert np.allclose(columns[":".join(f"x{j}" for j in s)], expected, **EXACT)
+    total = decomposer.intercept_ + decomposer.transform(rows).sum(axis=1)
+    assert np.allclose(total, forest.predict(rows), **EXACT)
+
+
+def test_weighted_background(bike, forest):
+    X = bike[0]
+    rows, background = X[:10], X[100:160]
+    weight = np.random.default_rng(1).integers(1, 4, len(background))
+    weighted = GlexDecomposer(forest, max_interaction=2).fit(background, sample_weight=weight)
+    repeated = GlexDecomposer(forest, max_interaction=2).fit(np.repeat(background, weight, axis=0))
+    assert np.allclose(weighted.transform(rows), repeated.transform(rows), **EXACT)
+
+
+def test_path_dependent_partial_dependence(bike, forest):
+    X = bike[0]
+    decomposer = GlexDecomposer(forest, weighting="path_dependent", max_interaction=2).fit(X)
+    for features in ([3], [3, 8]):
+        grid = [np.unique(X[:, j])[::20] for j in features]
+        found = partial_dependence(
+            forest, X, features, method="recursion", custom_values=dict(zip(features, grid))
+        )
+        points = np.zeros((found["average"].size, X.shape[1]))
+        points[:, features] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(-1, len(features))
+        assert np.allclose(decomposer.partial_dependence(features, points), found["average"].ravel(), **EXACT)
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_shap_values(bike, forest, weighting, monkeypatch):
+    # shap misroutes what lies beside a threshold in float64 but on it in float32
+    X = bike[0] + np.random.default_rng(0).normal(scale=1e-3, size=bike[0].shape)
+    rows, background = X[:8], X[100:150]
+    given = background if weighting == "empirical" else None
+    kind = "interventional" if weighting == "empirical" else "tree_path_dependent"
+    expected = shap.TreeExplainer(forest, given, feature_perturbation=kind).shap_values(rows)
+    decomposer = GlexDecomposer(forest, weighting=weighting).fit(background)
+    found = decomposer.shap_values(rows)
+    # shap sums interventional values in float32
+    close = EXACT if weighting == "path_dependent" else {"rtol": 0, "atol": 1e-6 * np.abs(expected).max()}
+    assert np.allclose(found, expected, **close)
+    # the same by tables, whatever they cost, and for rows enough to share out
+    monkeypatch.setattr(_shapley, "_FACTOR", 1e9)
+    assert np.allclose(decomposer.shap_values(np.tile(rows, (80, 1)))[-8:], found, **EXACT)
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_shap_values_of_wide_leaves(wide_forest, weighting):
+    X, forest = wide_forest
+    rows, background = X[:6], X[100:150]
+    given = background if weighting == "empirical" else None
+    kind = "interventional" if weighting == "empirical" else "tree_path_dependent"
+    explainer = shap.TreeExplainer(forest, given, feature_perturbation=kind)
+    decomposer = GlexDecomposer(forest, weighting=weighting).fit(background)
+    assert (decomposer._decomposition.players.n_players > 12).sum() > 50
+    close = EXACT if weighting == "path_dependent" else {"rtol": 0, "atol": 1e-6}  # in float32
+    assert np.allclose(decomposer.shap_values(rows), explainer.shap_values(rows), **close)
+    if weighting == "path_dependent":  # shap's interventional interactions are zero
+        pairs = decomposer.shap_interaction_values(rows)
+        assert np.allclose(pairs, explainer.shap_interaction_values(rows), **EXACT)
+        assert np.allclose(pairs.sum(axis=2), decomposer.shap_values(rows), **EXACT)
+
+
+def test_too_many_comparisons_are_refused(wide_forest, monkeypatch):
+    X, forest = wide_forest
+    decomposer = GlexDecomposer(forest).fit(X)
+    monkeypatch.setattr(_shapley, "MAX_COMPARISONS", 10**6)
+    with pytest.raises(ValueError, match=r"compare 50 rows with 400 background rows, .* comparisons"):
+        decomposer.shap_values(X[:50])
+
+
+@pytest.mark.parametrize("removed", [[6], [3], [3, 8, 10]])
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_removed_features(bike, forest, removed, weighting):
+    X = bike[0]
+    rows, background = X[:20], X[100:200]
+    remover = FeatureRemover(forest, removed, weighting=weighting).fit(background)
+    others = [j for j in range(X.shape[1]) if j not in removed]
+    found = remover.predict(rows)
+    assert remover._debiased._walks(len(rows))
+    if weighting == "empirical":
+        assert np.allclose(found, mean_prediction(forest, rows, background, others), **EXACT)
+    else:
+        decomposer = GlexDecomposer(forest, weighting=weighting).fit(background)
+        assert np.allclose(found, decomposer.partial_dependence(others, rows), **EXACT)
+    changed = rows.copy()
+    changed[:, removed] = np.random.default_rng(0).normal(size=(20, len(removed)))
+    assert np.array_equal(remover.predict(changed), found)
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("removed", [[0], [2], [0, 3]])
+def test_walking_and_summing_agree(weighting, removed, monkeypatch):
+    """With missing values and categories, on both sides of a removed node."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((600, 4)) < 0.1, np.nan, rng.normal(size=(600, 4)).round(1))
+    X[:, 2] = rng.integers(0, 12, 600)
+    y = np.nan_to_num(X[:, 0]) * (X[:, 2] % 3) + np.nan_to_num(X[:, 1])
+    model = HistGradientBoostingRegressor(max_iter=20, categorical_features=[2], min_samples_leaf=2).fit(X, y)
+    rows = np.where(rng.random((500, 4)) < 0.2, np.nan, X[:500])
+    rows[:5, 2] = 13  # never seen
+    remover = FeatureRemover(model, removed, weighting=weighting).fit(X)
+    found = []
+    for cost in (0.0, np.inf):
+        monkeypatch.setattr(_sums, "_VISIT", cost)
+        assert remover._debiased._walks(len(rows)) == (cost == 0)
+        found.append(remover.predict(rows))
+    assert np.allclose(*found, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_threads_change_nothing(bike, forest, weighting):
+    X = bike[0]
+    found = []
+    for n_jobs in (1, 2):
+        decomposer = GlexDecomposer(forest, weighting=weighting, max_interaction=2, n_jobs=n_jobs).fit(
+            X[:300]
+        )
+        remover = FeatureRemover(forest, [3], weighting=weighting, n_jobs=n_jobs).fit(X[:300])
+        found.append([decomposer.transform(X), decomposer.shap_values(X[:100]), remover.predict(X)])
+    for one, two in zip(*found):
+        assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_groups_of_features(wide_forest, weighting):
+    """Leaves of the same groups, some with more conditions than a table may have."""
+    X, forest = wide_forest
+    groups = {"a": list(range(10)), "b": list(range(10, 20)), "c": list(range(20, 30))}
+    background = X[100:160]
+    decomposer = GlexDecomposer(forest, weighting=weighting, feature_groups=groups).fit(background)
+    columns = decomposer.transform(X[:10])
+    assert list(decomposer.get_feature_names_out()) == ["a", "b", "c", "a:b", "a:c", "b:c", "a:b:c"]
+    assert np.allclose(decomposer.intercept_ + columns.sum(axis=1), forest.predict(X[:10]), **EXACT)
+    if weighting == "empirical":
+        alone = mean_prediction(forest, X[:10], background, groups["b"]) - decomposer.intercept_
+        assert np.allclose(columns[:, 1], alone, **EXACT)
