@@ -212,6 +212,20 @@ def add_corners(
 
 
 @njit(cache=True, nogil=True)
+def sum_corners(axis_ptr, axis_size, stride, table_ptr, n_cells, n_outputs, chosen, tables):
+    """From corners to values: one running sum per axis, in place."""
+    for i in range(chosen.shape[0]):
+        c = chosen[i]
+        table = tables[table_ptr[c] : table_ptr[c] + n_outputs * n_cells[c]]
+        for a in range(axis_ptr[c], axis_ptr[c + 1]):
+            # cells of the axes before this one (and of the outputs), of this one, and of those after
+            inner, size = stride[a], axis_size[a]
+            for start in range(0, table.shape[0], inner * size):
+                for z in range(start + inner, start + inner * size):
+                    table[z] += table[z - inner]
+
+
+@njit(cache=True, nogil=True)
 def look_up(
     bins,
     axis_ptr,
