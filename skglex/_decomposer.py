@@ -479,12 +479,14 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         slot = self._slot(feature)
         grid = self._model.ensemble.grid
         position, categorical = int(grid.features[slot]), bool(grid.categorical[slot])
-        edges: NDArray[Any] = grid.edges(slot)
+        edges: NDArray[Any]
         if categorical:
             codes = grid.slot_cuts(slot).astype(np.int64)
             known = self._model.input.categories.get(position)
             edges = codes if known is None else known[codes]
-        return Axis(self._model_names[position], edges, categorical, int(grid.n_bins[slot]) - 1)
+        else:
+            edges = grid.edges(slot)[: grid.n_reached(slot) - 1]
+        return Axis(self._model_names[position], edges, categorical, len(edges) + 1)
 
     def background_weights(self, axis: Axis) -> NDArray[np.float64]:
         """Share of the background in every bin of an axis.

@@ -201,8 +201,9 @@ def table_axes(
             codes = grid.slot_cuts(slot).astype(np.int64)
             edges = categories[feature][codes] if feature in categories else codes
         else:
-            # the bins where this component changes, then missing
-            first = np.append(np.unique(cells[:-1], return_index=True)[1], n_bins - 1)
+            # the bins that numbers reach where this component changes, then missing
+            reached = cells[: grid.n_reached(slot)]
+            first = np.append(np.unique(reached, return_index=True)[1], n_bins - 1)
             edges = grid.edges(slot)[first[1:-1] - 1]
         values = np.take(values, cells[first], axis=i)
         axes.append(Axis(names[feature], edges, bool(grid.categorical[slot]), len(first) - 1))
