@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from skglex._distributed import is_dask, per_partition
 from skglex._features import column_names, group_features, list_features, output_names, resolve_features
 from skglex._html import ComponentsHTMLMixin
-from skglex._input import bin_chunks, bin_rows
+from skglex._input import bin_chunks, bin_rows, take_rows
+from skglex._proof import require_equal, rounding_of, warn_of_small_background, warn_of_streaming
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import (
     Axis,
@@ -37,6 +38,8 @@ from skglex.ensemble._weights import Background
 
 # Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
 _BUFFER = 1 << 24
+# Rows of which `transform` compares the sum with the model's own margin.
+_CHECKED_ROWS = 100
 
 
 class NoComponentsError(ValueError, AttributeError):
@@ -88,7 +91,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     separator : str, default=":"
         Between the features in a component's name.
     check_additivity : bool, default=True
-        Prove at `fit` that the leaves reproduce the model's own margin on background rows.
+        Prove that the model's own margin is reproduced: at `fit` by the leaves, on up to 1,000 background rows; at
+        `transform` by the components, on up to 100 of the rows (where the model itself takes them in this form).
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Type of the output of `transform`. Sums are float64 in any case.
     n_jobs : int, default=None
@@ -231,8 +235,17 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         ------
         ValueError
             Bad input, or a model that cannot be decomposed.
-        RuntimeError
+        AdditivityError
             The leaves do not reproduce the model's own margin.
+
+        Warns
+        -----
+        SmallBackgroundWarning
+            The background has few rows for the order of the components.
+        StreamedComponentsWarning
+            Some components have too many cells for a table.
+        ZeroCoverWarning
+            Path-dependent weights of nodes without cover.
         """
         if np.dtype(self.dtype) not in (np.float64, np.float32):
             raise ValueError(f"dtype must be numpy.float64 or numpy.float32, got {self.dtype!r}")
@@ -249,6 +262,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         players = assign_players(ensemble, self._groups.of_feature[ensemble.grid.features])
         max_order = self.max_interaction or n_players
         self._decomposition = Decomposition(ensemble, players, n_players, self._make_weighting(), max_order)
+        if self.weighting == "empirical":
+            warn_of_small_background(self.background_["weights"], self._decomposition.max_order)
         intercept = self._decomposition.intercept(self.n_jobs)
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
         self._has_remainder = self.remainder and (
@@ -276,6 +291,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
             allowed is None or bool(allowed[players.of_slot].all())
         )
         self._tables = self._decomposition.tables(index, self.n_jobs, self.verbose)
+        warn_of_streaming(self._tables.tabulated)
         self._keep_weights()
         return self
 
@@ -302,6 +318,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         ------
         ValueError
             There are more components than ``max_components``.
+        AdditivityError
+            The components of a row do not add up to the model's own margin (see ``check_additivity``).
         """
         Xt = self._check_X(X)
         self._require_components()
@@ -315,7 +333,29 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
             self._write_components(bins, chosen, part)
             if not whole:
                 out[:, start:stop] = part
+        if self.check_additivity:
+            self._check_sums(Xt, out)
         return out.T
+
+    def _check_sums(self, Xt: Any, out: NDArray[Any]) -> None:
+        """Raise unless components add up to the model's own margin, on a sample of the rows."""
+        rows = np.unique(np.linspace(0, Xt.shape[0] - 1, _CHECKED_ROWS).astype(int))
+        try:
+            own = self._own_margin(Xt, rows)
+        except (
+            Exception
+        ):  # the model does not take rows in this form (arrays for data frames, say): no margin to miss
+            return
+        columns = out[:, rows].astype(np.float64).reshape(self._n_outputs, -1, len(rows))
+        if self._has_remainder or self._complete:
+            ours = np.reshape(self.intercept_, (-1, 1)) + columns.sum(axis=1)
+        else:
+            ours = self._decomposition.margins(
+                bin_rows(take_rows(Xt, rows), self._model.input, self._model.ensemble.grid)
+            )
+        # a column is rounded to its type, and summed from terms of about its size
+        rounding = np.abs(columns).sum(axis=1) * 8 * np.finfo(out.dtype).eps
+        require_equal(own, ours.T, rounding_of(self._model) + rounding.T, rows, "components", "transform")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns of `transform`.

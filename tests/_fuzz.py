@@ -301,7 +301,7 @@ def to_treelite(model: HandBuilt) -> treelite.Model:
 def rows_at(rng, cuts, n, d, *, finite=False, codes=()):
     """Random rows, most of their values on a cut of the feature or one step beside it, in float64 and in float32.
 
-    ``cuts`` maps features to thresholds, ``codes`` are features of categories.
+    ``cuts`` maps features to thresholds, ``codes`` are features of categories, ``finite`` is as in `InputSpec`.
     """
     X = rng.normal(size=(n, d)).round(int(rng.integers(0, 3)))
     for j in range(d):
@@ -328,7 +328,10 @@ def rows_at(rng, cuts, n, d, *, finite=False, codes=()):
         on = np.choose(rng.integers(0, len(beside), n), beside)
         X[:, j] = np.where(rng.random(n) < 0.8, on, X[:, j])
     if finite:
-        return np.clip(np.nan_to_num(X, posinf=0, neginf=0), -1e30, 1e30)
+        X = np.clip(X, -1e30, 1e30)  # what is cast to float32, too
+        if finite == "allow-nan":
+            X[rng.random(X.shape) < 0.1] = np.nan
+        return X
     odd = rng.random(X.shape) < 0.1
     X[odd] = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-310, 1e300], odd.sum())
     if rng.random() < 0.3:

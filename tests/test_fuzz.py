@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from skglex import FeatureRemover, GlexDecomposer, _parallel
-from skglex._wrapping import _rounding
+from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor, _parallel
+from skglex._proof import rounding_of
 from skglex.components import _shapley, _tables
 from skglex.ensemble import _sums
 from skglex.ensemble.readers import _base
@@ -102,6 +102,15 @@ def test_nothing_is_right_of_infinity():
     assert np.allclose(decomposer.background_weights(axis).sum(), 1)
 
 
+def test_a_planted_forest_takes_no_infinities():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    model = RandomPlantedForestRegressor(n_estimators=2, random_state=0).fit(X, X[:, 0])
+    decomposer = GlexDecomposer(model).fit(X)
+    for method in (model.predict, decomposer.transform, decomposer.shap_values):
+        with pytest.raises(ValueError, match="infinity"):
+            method(np.full((1, 2), np.inf))
+
+
 @pytest.mark.parametrize("n_rows", [1, 2])
 def test_no_rows_are_refused(n_rows, monkeypatch):
     monkeypatch.setitem(_base._READERS, "_fuzz", "_fuzz")
@@ -160,7 +169,7 @@ def complete(case, decomposer):
         return np.asarray(read.margin(X), dtype=float).reshape(len(X), -1)
 
     case.margin = margin
-    case.error = float(_rounding(read).max()) * 2**d
+    case.error = float(rounding_of(read).max()) * 2**d
     if case.weighting == "empirical":
         case.game = lambda X: brute_force_game(margin, X, case.background, case.weight)
     elif "xgboost" in type(case.model).__module__ and np.isnan(read.input.missing):
@@ -249,7 +258,7 @@ def check_case(case, patch):
             assert np.array_equal(threads.shap_values(rows), dec.set_params(n_jobs=1).shap_values(rows))
 
     # one engine against another
-    patch.setattr(_tables, "MAX_CELLS", 0)
+    patch.setitem(_tables.build_tables.__kwdefaults__, "max_cells", 0)
     assert np.allclose(fitted().transform(rows), transformed, **exact)
     for factor in (0.0, 1e9):
         patch.setattr(_shapley, "_FACTOR", factor)
