@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from math import prod
@@ -19,6 +18,7 @@ from skglex._distributed import is_dask, per_partition
 from skglex._features import column_names, group_features, list_features, output_names, resolve_features
 from skglex._html import ComponentsHTMLMixin
 from skglex._input import bin_chunks, bin_rows, take_rows
+from skglex._memory import check_memory, scaled
 from skglex._proof import require_equal, rounding_of, warn_of_small_background, warn_of_streaming
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import (
@@ -325,7 +325,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         self._require_components()
         n, width = Xt.shape[0], self.n_components_
         chosen = np.arange(len(self._component_names))
-        _check_memory((width, n), "components")
+        check_memory((width, n), "components")
         out = np.empty((width, n), dtype=self.dtype)
         for start, stop, bins in self._binned(Xt, width):
             whole = stop - start == n and np.dtype(self.dtype) == np.float64
@@ -635,7 +635,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         r"""``compute(bins)`` on all rows, chunk by chunk; shape (n_outputs, \*shape, n_samples)."""
         n = Xt.shape[0]
         shape = (self._n_outputs, *shape, n)
-        _check_memory(shape, what)
+        check_memory(shape, what)
         out = None
         for start, stop, bins in self._binned(Xt, prod(shape[:-1])):
             part = compute(bins, n_jobs=self.n_jobs, verbose=self.verbose)
@@ -651,7 +651,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         grid = self._model.ensemble.grid
         chunks = bin_chunks(Xt, grid)
         if len(chunks) > 1 or np.dtype(self.dtype) != np.float64:
-            size = max(_BUFFER // max(width, 1), 1024)
+            size = max(scaled(_BUFFER) // max(width, 1), 1024)
             chunks = [(a, min(a + size, stop)) for start, stop in chunks for a in range(start, stop, size)]
         for start, stop in chunks:
             yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop)
@@ -685,7 +685,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         bins, weight = background.bins, background.weight
         n_players = len(self._groups.names)
         total = np.zeros((self._n_outputs, n_players))
-        size = max(_BUFFER // max(total.size, 1), 1024)
+        size = max(scaled(_BUFFER) // max(total.size, 1), 1024)
         for start in range(0, len(weight), size):
             part = np.ascontiguousarray(bins[:, start : start + size])
             values = self._decomposition.shapley(part, n_jobs=self.n_jobs, verbose=self.verbose)
@@ -740,17 +740,3 @@ GlexDecomposer.fit_transform = _fit_transform
 def _bin_shares(background: Background, *, slot: int, n_bins: int) -> NDArray[np.float64]:
     share: NDArray[Any] = np.bincount(background.bins[slot], background.weight / background.total, n_bins)
     return share
-
-
-def _check_memory(shape: tuple[int, ...], what: str) -> None:
-    """Refuse an output that is larger than the machine's memory."""
-    size = 8 * prod(shape)
-    try:
-        limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return
-    if size > limit:
-        raise MemoryError(
-            f"{what} of shape {shape} (outputs first, rows last) take {size / 2**30:,.1f} GiB, more than this "
-            f"machine's {limit / 2**30:,.1f} GiB. Pass fewer rows at a time, or join features with feature_groups"
-        )
