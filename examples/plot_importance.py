@@ -15,6 +15,7 @@ effect of its own or acts through others, as in figure 4 of the paper [1]_.
 #
 # So :math:`x_1` has a main effect only, :math:`x_2` and :math:`x_4` interactions only, and :math:`x_3` has both.
 
+import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -24,7 +25,11 @@ from xgboost import XGBRegressor
 
 from skglex import GlexDecomposer, RandomPlantedForestRegressor
 from skglex.datasets import load_bike_sharing, make_importance
+from skglex.exceptions import StreamedComponentsWarning
 from skglex.plotting import ImportanceDisplay
+
+# components of three and four features on fine grids have no tables: they are slower, their values the same
+warnings.simplefilter("ignore", StreamedComponentsWarning)
 
 X, y = make_importance(n_samples=5000, random_state=0)
 X = pd.DataFrame(X, columns=["x1", "x2", "x3", "x4"])
