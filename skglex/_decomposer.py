@@ -654,7 +654,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
             size = max(scaled(_BUFFER) // max(width, 1), 1024)
             chunks = [(a, min(a + size, stop)) for start, stop in chunks for a in range(start, stop, size)]
         for start, stop in chunks:
-            yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop)
+            yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)
 
     def _write_components(
         self, bins: NDArray[Any], chosen: NDArray[np.int64], out: NDArray[np.float64]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from skglex._memory import scaled
+from skglex._parallel import row_chunks, run
 from skglex.ensemble._grid import Grid
 from skglex.ensemble.readers import LARGEST_ZERO, InputSpec
 
@@ -49,16 +50,28 @@ def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
     return X.tocsr()[rows] if sp.issparse(X) else X[rows]
 
 
-def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+def bin_rows(
+    X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | None = None, n_jobs: int | None = None
+) -> NDArray[Any]:
     """Bins of the rows ``start <= r < stop`` of X, of shape (n_slots, n_rows)."""
     stop = X.shape[0] if stop is None else stop
+    out = np.empty((len(grid.features), stop - start), dtype=grid.dtype)
+    # an array is shared out among threads; what is not an array spends its time in Python
+    chunks = row_chunks(stop - start) if isinstance(X, np.ndarray) else [(0, stop - start)]
+    run(_bin_part, [(X, spec, grid, start + a, start + b, a, out) for a, b in chunks], n_jobs=n_jobs)
+    return out
+
+
+def _bin_part(
+    X: Any, spec: InputSpec, grid: Grid, start: int, stop: int, at: int, out: NDArray[np.unsignedinteger]
+) -> None:
     columns = np.empty((len(grid.features), stop - start))
     if is_frame(X) or spec.encoders or (spec.by_value and spec.categories):
         if is_frame(X):
             spec = replace(spec, categories=categories_of(X, spec))
         rows = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
-        for out, feature in zip(columns, grid.features):
-            out[:] = column_values(rows, int(feature), spec)
+        for column, feature in zip(columns, grid.features):
+            column[:] = column_values(rows, int(feature), spec)
     elif sp.issparse(X):
         if spec.sparse_is_missing is None:
             raise ValueError(
@@ -84,7 +97,7 @@ def bin_rows(X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | No
         columns[grid.categorical] = np.trunc(columns[grid.categorical])
     for slot in np.flatnonzero(np.isin(grid.features, list(spec.missing_zeros))):
         columns[slot, np.abs(columns[slot]) <= LARGEST_ZERO] = np.nan
-    return grid.bin(columns)
+    grid.bin(columns, out, at)
 
 
 def _check_finite(columns: NDArray[np.float64], spec: InputSpec, grid: Grid) -> None:

@@ -31,8 +31,8 @@ def run(
 
 
 def row_chunks(n_rows: int) -> list[tuple[int, int]]:
-    """Split rows into ranges: eight or more of them, unless they get too short to be worth a task."""
-    size = min(ROW_CHUNK, max(256, -(-n_rows // 8)))
+    """Split rows into ranges: eight or more of them, unless they get too short to be worth a thread."""
+    size = min(ROW_CHUNK, max(1024, -(-n_rows // 8)))
     return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 

@@ -444,7 +444,7 @@ class FeatureRemover(TreeModelWrapper):
         grid = self._model.ensemble.grid
         out = np.empty((self._debiased.n_outputs, Xt.shape[0]))
         for start, stop in bin_chunks(Xt, grid):
-            bins = bin_rows(Xt, self._model.input, grid, start, stop)
+            bins = bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)
             part = self._debiased(bins, self.n_jobs)
             if self.strength < 1:
                 full = self._full(bins, self.n_jobs)

@@ -14,13 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.ensemble import BaggingClassifier, VotingClassifier
-from sklearn.ensemble._forest import ForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import LabelEncoder
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch, check_random_state, column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -47,7 +44,7 @@ from skglex._input import (
 from skglex._proof import misread, require_equal, rounding_of
 from skglex.ensemble._sums import LeafSum
 from skglex.ensemble._weights import Background, PathDependent, Weighting
-from skglex.ensemble.readers import ReadModel, find_reader, takes_any_labels
+from skglex.ensemble.readers import ReadModel, averages_probabilities, find_reader, takes_any_labels
 from skglex.exceptions import AdditivityError
 
 # Background rows on which the leaves must reproduce the model's own margin.
@@ -172,8 +169,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
 
     def _averages_probabilities(self) -> bool:
         """Whether the estimator is a classifier of scikit-learn's whose margin is a probability."""
-        kinds = DecisionTreeClassifier | ForestClassifier | VotingClassifier | BaggingClassifier
-        return isinstance(_steps(self.estimator)[-1], kinds)
+        return averages_probabilities(_steps(self.estimator)[-1])
 
     def _check_weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64]:
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -381,7 +377,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         grid = self._model.ensemble.grid
         bins = np.empty((len(grid.features), len(weight)), grid.dtype)
         for start, stop in bin_chunks(Xt, grid):
-            bins[:, start:stop] = bin_rows(Xt, self._model.input, grid, start, stop)
+            bins[:, start:stop] = bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)
         # shares do not depend on the scale, and a power of two is exact: sums of huge weights stay finite
         exponent = int(np.frexp(weight.max())[1])
         return Background(bins, np.ldexp(weight, -exponent)), exponent

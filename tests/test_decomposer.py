@@ -31,7 +31,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
-from skglex.components import _tables
+from skglex.components import _streaming, _tables
 
 ORACLE = Path(__file__).parent / "data" / "oracle"
 RNG = np.random.default_rng(0)
@@ -192,7 +192,10 @@ def test_r_glex_shap():
 # -- engines --------------------------------------------------------------------------------------
 
 
-def test_tables_and_streaming_agree(monkeypatch):
+@pytest.mark.parametrize("many_rows", [0, 10**9])
+def test_tables_and_streaming_agree(monkeypatch, many_rows):
+    """Tables over the bins, and without them leaves in groups or one by one."""
+    monkeypatch.setattr(_streaming, "MANY_ROWS", many_rows)
     dec = GlexDecomposer(MODEL).fit(X)
     assert dec._tables.tabulated.all()
     monkeypatch.setattr(_tables, "MAX_CELLS", 60)

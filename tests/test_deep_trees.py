@@ -11,7 +11,7 @@ from sklearn.inspection import partial_dependence
 from skglex import FeatureRemover, GlexDecomposer
 from skglex.components import _shapley
 from skglex.datasets import load_bike_sharing
-from skglex.ensemble import _sums
+from skglex.ensemble._sums import LeafSum
 
 WEIGHTINGS = ["empirical", "path_dependent"]
 # All sums, the forest's too, are in float64, of values up to about 1,000 from some 10,000 leaves.
@@ -143,7 +143,7 @@ def test_removed_features(bike, forest, removed, weighting):
     remover = FeatureRemover(forest, removed, weighting=weighting).fit(background)
     others = [j for j in range(X.shape[1]) if j not in removed]
     found = remover.predict(rows)
-    assert remover._debiased._walks(len(rows))
+    assert remover._debiased._engine(len(rows)) == "walk"
     if weighting == "empirical":
         assert np.allclose(found, mean_prediction(forest, rows, background, others), **EXACT)
     else:
@@ -167,11 +167,24 @@ def test_walking_and_summing_agree(weighting, removed, monkeypatch):
     rows[:5, 2] = 13  # never seen
     remover = FeatureRemover(model, removed, weighting=weighting).fit(X)
     found = []
-    for cost in (0.0, np.inf):
-        monkeypatch.setattr(_sums, "_VISIT", cost)
-        assert remover._debiased._walks(len(rows)) == (cost == 0)
+    for engine in ("walk", "patterns"):
+        monkeypatch.setattr(LeafSum, "_engine", lambda self, n_rows, engine=engine: engine)
         found.append(remover.predict(rows))
     assert np.allclose(*found, rtol=0, atol=1e-12)
+
+
+def test_engines_agree_on_margins(bike, forest, monkeypatch):
+    """Whole trees may be walked level by level, too; with missing values."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random(bike[0].shape) < 0.2, np.nan, bike[0])
+    model = HistGradientBoostingRegressor(max_iter=20).fit(X, bike[1])
+    found = []
+    for engine in ("walk", "levels", "patterns"):
+        monkeypatch.setattr(LeafSum, "_engine", lambda self, n_rows, engine=engine: engine)
+        decomposer = GlexDecomposer(model, max_interaction=1).fit(X[:300])
+        found.append(decomposer.intercept_ + decomposer.transform(X).sum(axis=1))
+    for margin in found:
+        assert np.allclose(margin, model.predict(X), **EXACT)
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)

@@ -1,19 +1,38 @@
-"""Every example runs, without a warning."""
+"""Every example runs, without a warning, and so does the paper."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example(path, tmp_path):
+    _run(str(path), cwd=tmp_path)
+
+
+@pytest.mark.slow
+def test_paper(tmp_path):
+    _run("-m", "examples.paper", "--quick", "--output", str(tmp_path), cwd=ROOT)
+    page = (tmp_path / "paper.rst").read_text(encoding="utf-8")
+    images = {path.name for path in (tmp_path / "images").iterdir()}
+    assert set(re.findall(r"image:: images/(\S+)", page)) == images
+    # the committed page has the same sections and pictures, with the numbers of the full run
+    committed = (ROOT / "docs" / "paper.rst").read_text(encoding="utf-8")
+    structure = re.compile(r"^(.+)\n[-=~]{4,}$|image:: (\S+)", re.MULTILINE)
+    assert structure.findall(page) == structure.findall(committed)
+    assert images <= {path.name for path in (ROOT / "docs" / "images").iterdir()}
+
+
+def _run(*arguments, cwd):
     # as many threads as there are workers would otherwise fight over the cores
     environment = {**os.environ, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-W", "error", str(path)]
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=600)
+    command = [sys.executable, "-W", "error", *arguments]
+    subprocess.run(command, cwd=cwd, env=environment, check=True, capture_output=True, timeout=600)

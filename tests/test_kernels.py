@@ -9,9 +9,9 @@ from math import factorial
 import numpy as np
 import pytest
 
+from skglex.ensemble._grid import Grid
 from skglex.ensemble._leaves import Conditions
 from skglex.ensemble._weights import Background, binomial_ranks
-from skglex.kernels.binning import bin_columns
 from skglex.kernels.bitsets import add_near_misses
 from skglex.kernels.components import condition_events, distinct_patterns, subset_rank
 from skglex.kernels.games import _shapley, _shapley_interactions, _sum_over_subsets
@@ -22,28 +22,40 @@ from skglex.kernels.wide import binomials, ranked_from_ratios, sum_ranked_subset
 RNG = np.random.default_rng(0)
 
 
+CUTS = {
+    "one": [0.5],
+    "few": [-1.5, 0.0, 0.1, 0.3],
+    "many": np.unique(RNG.normal(size=500)),
+    "close to one end": np.concatenate([np.linspace(0, 1e-6, 50), [1e6]]),
+    "neighbours": [1.0, np.nextafter(np.float32(1), np.float32(2)), 2.0],
+    "denormal": [0.0, 1e-45, 3e-45],
+    "huge": [-3e38, 0.0, 3e38],
+    "infinite": [-np.inf, 0.0, 1.0, np.inf],
+}
+
+
 @pytest.mark.parametrize("less_equal", [False, True])
 @pytest.mark.parametrize("as_float32", [False, True])
-def test_bin_columns(less_equal, as_float32):
-    cuts = np.array([-1.5, 0.0, 0.1, 0.3], dtype=np.float32).astype(np.float64)
-    beside = np.concatenate(
-        [np.nextafter(cuts, -9), cuts, np.nextafter(cuts, 9), [np.inf, -np.inf, -0.0, np.nan]]
+@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
+def test_bins(cuts, less_equal, as_float32):
+    cuts = np.asarray(cuts, dtype=np.float32).astype(np.float64)
+    values = np.concatenate(
+        [RNG.normal(size=200), RNG.uniform(-4e38, 4e38, 50), [np.inf, -np.inf, -0.0, np.nan]]
     )
-    x = beside.astype(np.float32).astype(float) if as_float32 else beside
+    beside = np.concatenate([np.nextafter(cuts, -np.inf), cuts, np.nextafter(cuts, np.inf), values])
+    with np.errstate(over="ignore"):
+        x = beside.astype(np.float32).astype(float) if as_float32 else beside
     goes_right = x[:, None] > cuts if less_equal else x[:, None] >= cuts
     expected = np.where(np.isnan(x), len(cuts) + 1, goes_right.sum(axis=1))
-    out = np.empty((1, len(beside)), np.uint16)
-    ptr = np.array([0, len(cuts)])
-    bin_columns(beside[None], cuts, ptr, np.array([False]), less_equal, as_float32, out)
-    assert np.array_equal(out[0], expected)
+    grid = Grid(np.array([0]), cuts, np.array([0, len(cuts)]), np.array([False]), less_equal, as_float32)
+    assert np.array_equal(grid.bin(beside[None])[0], expected)
 
 
-def test_bin_categories():
+def test_bins_of_categories():
     codes = np.array([2.0, 5.0, 7.0])
     given = np.array([2, 5, 7, 5.9, -0.5, -1, 3, 1e9, np.inf, np.nan, 8, 0])
-    out = np.empty((1, len(given)), np.uint16)
-    bin_columns(given[None], codes, np.array([0, 3]), np.array([True]), False, True, out)
-    assert out[0].tolist() == [0, 1, 2, 1, 3, 3, 3, 3, 3, 4, 3, 3]
+    grid = Grid(np.array([0]), codes, np.array([0, 3]), np.array([True]), False, True)
+    assert grid.bin(given[None])[0].tolist() == [0, 1, 2, 1, 3, 3, 3, 3, 3, 4, 3, 3]
 
 
 def some_conditions():

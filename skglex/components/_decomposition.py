@@ -19,9 +19,6 @@ from skglex.ensemble._players import Players
 from skglex.ensemble._sums import LeafSum
 from skglex.ensemble._weights import Weighting
 
-# Bits of a group of leaves: larger groups mean fewer look-ups per row, but larger tables to fill first.
-GROUP_BITS = 7
-
 
 class Decomposition:
     """The exact decomposition of a leaf ensemble under one weighting.
@@ -45,7 +42,7 @@ class Decomposition:
         self.n_players = n_players
         self.weighting = weighting
         self.max_order = min(max_order, int(players.n_players.max(initial=0)))
-        groups = group_patterns(ensemble, GROUP_BITS)
+        groups = group_patterns(ensemble)
         self.weights = FixedWeights(ensemble, players, groups, weighting, self.max_order)
         self._shapley_values = ShapleySums(self.weights, n_players, pairs=False)
         self._shapley_pairs = ShapleySums(self.weights, n_players, pairs=True)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skglex._memory import scaled
 from skglex._parallel import row_chunks, run, weight_chunks
+from skglex.components._group_tables import GroupTables, lay_out
 from skglex.ensemble._fixed import FixedWeights
 from skglex.ensemble._patterns import MAX_TABLE_BITS, TABLE_BUDGET
 from skglex.ensemble._weights import PathDependent
 from skglex.kernels.games import shapley_tables
-from skglex.kernels.patterns import accumulate
 from skglex.kernels.wide import stream_shapley
 
 # Tables up to this size are kept from one call to the next: 64 MB of float64.
@@ -25,17 +25,6 @@ _ENTRY, _FACTOR = 4.0, 3.0
 MAX_COMPARISONS = 10**13
 # Tasks over leaves, where there are too few rows to share out.
 _LEAF_TASKS = 16
-
-
-class _Tables(NamedTuple):
-    """The tables of the groups of leaves ``first <= g < last``, as `accumulate` takes them."""
-
-    first: int
-    last: int
-    column_ptr: NDArray[np.int64]
-    column: NDArray[np.int64]
-    value_ptr: NDArray[np.int64]
-    values: NDArray[np.float64]
 
 
 class ShapleySums:
@@ -57,7 +46,7 @@ class ShapleySums:
         self._weights = weights
         self._n_players = n_players
         self._pairs = pairs
-        self._kept: _Tables | None = None
+        self._kept: GroupTables | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": None}
@@ -80,24 +69,9 @@ class ShapleySums:
         if self._without_tables(n_rows):
             direct = np.ones(ensemble.n_leaves, dtype=bool)
         else:
-            condition, bit, entry_ptr, table_ptr = groups.kernel_args()
             for tables in self._tables(n_jobs):
-                own = slice(tables.first, tables.last + 1)
-                args = (
-                    condition,
-                    bit,
-                    entry_ptr[own],
-                    table_ptr[own],
-                    *tables[2:],
-                    0,
-                    tables.last - tables.first,
-                )
-                run(
-                    accumulate,
-                    [(bins, ensemble.conditions, *args, r0, r1, out) for r0, r1 in row_chunks(n_rows)],
-                    n_jobs=n_jobs,
-                    verbose=verbose,
-                    label="SHAP values",
+                tables.add_to(
+                    out, ensemble, groups, bins, n_jobs=n_jobs, verbose=verbose, label="SHAP values"
                 )
         leaves = np.flatnonzero(direct & (players.n_players > self._pairs))
         if len(leaves):
@@ -127,7 +101,7 @@ class ShapleySums:
         factors = (k * (k + 1) // 2 + 10) * (k if self._pairs else 1)
         return bool(total > scaled(KEPT_ENTRIES) and total * _ENTRY > factors.sum() * _FACTOR * n_rows)
 
-    def _tables(self, n_jobs: int | None) -> Iterator[_Tables]:
+    def _tables(self, n_jobs: int | None) -> Iterator[GroupTables]:
         if self._kept is not None:
             yield self._kept
             return
@@ -139,41 +113,29 @@ class ShapleySums:
                 self._kept = tables
             yield tables
 
-    def _build(self, first: int, last: int, cost: NDArray[np.int64], n_jobs: int | None) -> _Tables:
+    def _build(self, first: int, last: int, cost: NDArray[np.int64], n_jobs: int | None) -> GroupTables:
         ensemble, players, groups = self._weights.ensemble, self._weights.players, self._weights.groups
-        width = ensemble.value.shape[1]
-        group_leaf, table_ptr = groups.group_leaf[first : last + 1], groups.table_ptr[first : last + 1]
-        own_ptr, ids = self._leaf_columns(group_leaf[0], group_leaf[-1])
-        # each group's columns are those of all its leaves
-        n_groups = last - first
-        group_of = np.repeat(np.arange(n_groups), np.diff(own_ptr[group_leaf]))
-        keys, leaf_column = np.unique(group_of * self._per_output + ids, return_inverse=True)
-        column_ptr = np.searchsorted(keys, np.arange(n_groups + 1) * self._per_output).astype(np.int64)
-        leaf_column -= column_ptr[group_of]
-        columns = keys % self._per_output
-        # each group's columns once per output of its leaves
-        n_columns = np.diff(column_ptr)
-        wide_ptr = np.concatenate([[0], np.cumsum(n_columns * width)])
-        group = np.repeat(np.arange(n_groups), n_columns * width)
-        position = np.arange(wide_ptr[-1]) - wide_ptr[group]
-        safe = np.maximum(n_columns, 1)[group]
-        output = ensemble.output[group_leaf[:-1]].astype(np.int64)[group] + position // safe
-        column = columns[column_ptr[group] + position % safe] + self._per_output * output
-        value_ptr = np.concatenate([[0], np.cumsum(n_columns * width * np.diff(table_ptr))])
-
-        values = np.zeros(value_ptr[-1])
+        own_ptr, ids = self._leaf_columns(groups.group_leaf[first], groups.group_leaf[last])
+        tables, leaf_column = lay_out(ensemble, groups, first, last, own_ptr, ids, self._per_output)
         fixed, origin = self._weights.dense(first, last, n_jobs=n_jobs)
-        entry = groups.bit, groups.flip, players.entry_player, players.n_players
         run(
             shapley_tables,
             [
-                (group_leaf, table_ptr, value_ptr, column_ptr, leaf_column, own_ptr, ensemble.leaf_ptr)
-                + (*entry, ensemble.value, players.fixed_ptr - origin, fixed, a, b, self._pairs, values)
+                (
+                    *tables.kernel_args(groups),
+                    leaf_column,
+                    own_ptr,
+                    ensemble.leaf_ptr,
+                    groups.bit,
+                    groups.flip,
+                )
+                + (players.entry_player, players.n_players, ensemble.value, players.fixed_ptr - origin, fixed)
+                + (a, b, self._pairs, tables.values)
                 for a, b in weight_chunks(cost, scaled(TABLE_BUDGET) / 16)
             ],
             n_jobs=n_jobs,
         )
-        return _Tables(first, last, wide_ptr, column, value_ptr, values)
+        return tables
 
     def _leaf_columns(self, l0: int, l1: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the columns of the leaves ``l0 <= l < l1`` begin (by leaf), and what they are.

@@ -1,16 +1,24 @@
-"""Components without a table: leaf by leaf, for the rows at hand."""
+"""Components without a table over the bins: from the leaves, for the rows at hand."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._parallel import row_chunks, run
+from skglex._memory import scaled
+from skglex._parallel import row_chunks, run, weight_chunks
+from skglex.components._group_tables import GroupTables, lay_out
 from skglex.components._index import ComponentIndex
 from skglex.ensemble._fixed import FixedWeights
+from skglex.ensemble._patterns import TABLE_BUDGET
 from skglex.kernels.components import stream_components
+from skglex.kernels.games import component_tables
+
+# Fewer rows do not pay for the tables of groups of leaves.
+MANY_ROWS = 512
 
 
 def add_streamed(
@@ -32,13 +40,25 @@ def add_streamed(
     order = np.argsort(pset, kind="stable")
     item_ptr = np.searchsorted(pset[order], np.arange(len(index.pset_players) + 1)).astype(np.int64)
     items = item_ptr, index.source_mask[source][order], np.repeat(column, n_sources)[order]
-    needed = np.diff(item_ptr)[index.pset_of_leaf] > 0
     ranks = weights.ranks
+    in_groups = ~weights.ranked if bins.shape[1] > MANY_ROWS else np.zeros(ensemble.n_leaves, dtype=bool)
+    alone = (np.diff(item_ptr)[index.pset_of_leaf] > 0) & ~in_groups
     for leaves, start, fixed in weights.chunks(n_jobs=n_jobs, verbose=verbose):
+        n_items = np.zeros(ensemble.n_leaves, np.int64)
+        n_items[leaves] = np.where(in_groups[leaves], np.diff(item_ptr)[index.pset_of_leaf[leaves]], 0)
+        groups = np.searchsorted(weights.groups.group_leaf, [leaves[0], leaves[-1] + 1])
+        for tables in _group_tables(
+            weights, groups, n_items, index.pset_of_leaf, items, start, fixed, out, n_jobs
+        ):
+            tables.add_to(
+                out, ensemble, weights.groups, bins, n_jobs=n_jobs, verbose=verbose, label="components"
+            )
+        if not alone[leaves].any():
+            continue
         run(
             stream_components,
             [
-                (bins, ensemble.conditions, leaves[needed[leaves]], ensemble.leaf_ptr)
+                (bins, ensemble.conditions, leaves[alone[leaves]], ensemble.leaf_ptr)
                 + (ensemble.leaf_condition, players.entry_player, players.n_players)
                 + (index.pset_of_leaf, weights.ranked, ensemble.value, ensemble.output)
                 + (start, fixed, *ranks, *items, ensemble.n_outputs, r0, r1, out)
@@ -48,3 +68,43 @@ def add_streamed(
             verbose=verbose,
             label="components",
         )
+
+
+def _group_tables(
+    weights: FixedWeights,
+    between: NDArray[np.int64],
+    n_items: NDArray[np.int64],
+    pset_of_leaf: NDArray[np.int64],
+    items: tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]],
+    start: NDArray[np.int64],
+    fixed: NDArray[np.float64],
+    out: NDArray[np.float64],
+    n_jobs: int | None,
+) -> Iterator[GroupTables]:
+    """Tables of the groups ``between[0] <= g < between[1]``, of ``n_items`` components per leaf."""
+    ensemble, players, groups = weights.ensemble, weights.players, weights.groups
+    item_ptr, item_mask, item_column = items
+    per_group = np.add.reduceat(np.append(n_items, 0), groups.group_leaf[:-1])[between[0] : between[1]]
+    cost = per_group * groups.n_patterns[between[0] : between[1]] * ensemble.value.shape[1]
+    for a, b in weight_chunks(cost, scaled(TABLE_BUDGET)):
+        first, last = between[0] + a, between[0] + b
+        l0, l1 = groups.group_leaf[first], groups.group_leaf[last]
+        own_ptr = np.zeros(ensemble.n_leaves + 1, np.int64)
+        np.cumsum(n_items[l0:l1], out=own_ptr[l0 + 1 : l1 + 1])
+        item = np.arange(own_ptr[l1]) + np.repeat(
+            item_ptr[pset_of_leaf[l0:l1]] - own_ptr[l0:l1], n_items[l0:l1]
+        )
+        step = len(out) // ensemble.n_outputs
+        tables, leaf_column = lay_out(ensemble, groups, first, last, own_ptr, item_column[item], step)
+        own_mask = item_mask[item].astype(np.int64)
+        run(
+            component_tables,
+            [
+                (*tables.kernel_args(groups), leaf_column, own_ptr, own_mask, ensemble.leaf_ptr)
+                + (groups.bit, groups.flip, players.entry_player, players.n_players, ensemble.value)
+                + (start, fixed, c, d, tables.values)
+                for c, d in weight_chunks(cost[a:b], scaled(TABLE_BUDGET) / 16)
+            ],
+            n_jobs=n_jobs,
+        )
+        yield tables

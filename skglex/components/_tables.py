@@ -16,7 +16,7 @@ from skglex.components._index import ComponentIndex
 from skglex.ensemble._fixed import FixedWeights
 from skglex.ensemble._leaves import LeafEnsemble
 from skglex.ensemble._players import Players
-from skglex.kernels.components import add_corners, condition_events, look_up, mark_axes
+from skglex.kernels.components import add_corners, condition_events, look_up, mark_axes, sum_corners
 
 # Cells (of all outputs) of one table, and of all tables together: 16 MB and 256 MB of float64.
 MAX_CELLS = 1 << 21
@@ -174,8 +174,11 @@ def build_tables(
         tabulated, axis_ptr, axis_slot, axis_size, map_ptr, maps, stride, table_ptr, n_cells, values
     )
     run(
-        _sum_up,
-        [(tables, chosen[a:b], ensemble.n_outputs) for a, b in weight_chunks(np.ones(len(chosen)), 256)],
+        sum_corners,
+        [
+            (axis_ptr, axis_size, stride, table_ptr, n_cells, ensemble.n_outputs, chosen[a:b], values)
+            for a, b in weight_chunks(n_cells[chosen], MAX_CELLS)
+        ],
         n_jobs=n_jobs,
     )
     return tables
@@ -210,14 +213,6 @@ def table_axes(
         values = np.take(values, cells[first], axis=i)
         axes.append(Axis(names[feature], edges, bool(grid.categorical[slot]), len(first) - 1))
     return tuple(axes), values
-
-
-def _sum_up(tables: ComponentTables, chosen: NDArray[np.int64], n_outputs: int) -> None:
-    """From corners to values: one running sum per axis, in place."""
-    for c in chosen:
-        table = tables.table(c, n_outputs)
-        for axis in range(table.ndim - 1):
-            np.cumsum(table, axis=axis, out=table)
 
 
 def _events(ensemble: LeafEnsemble) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]]:

@@ -13,6 +13,8 @@ from skglex.kernels.patterns import group_leaves
 
 # Leaves with more conditions have no pattern table of their own (2**conditions entries).
 MAX_TABLE_BITS = 12
+# Bits of a group of leaves: its table then stays in the first cache, which counts more than fewer groups.
+GROUP_BITS = 7
 # Entries of the tables that exist at one time: 32 MB of float64.
 TABLE_BUDGET = 1 << 22
 
@@ -58,14 +60,12 @@ class PatternGroups:
         return self.condition, self.bit_of_entry, self.entry_ptr, self.table_ptr
 
 
-def group_patterns(ensemble: LeafEnsemble, max_bits: int, *, any_violation: bool = False) -> PatternGroups:
+def group_patterns(ensemble: LeafEnsemble, *, any_violation: bool = False) -> PatternGroups:
     """Group an ensemble's leaves.
 
     Parameters
     ----------
     ensemble : LeafEnsemble
-    max_bits : int
-        Distinct conditions that a group may have.
     any_violation : bool
         Give leaves that are too wide for a table a single bit, "any condition violated". That is enough where
         only rows that meet all of a leaf's conditions get something.
@@ -79,7 +79,7 @@ def group_patterns(ensemble: LeafEnsemble, max_bits: int, *, any_violation: bool
         ensemble.leaf_condition,
         ensemble.complement,
         ensemble.output,
-        max_bits,
+        GROUP_BITS,
         group_of,
         bit,
         flip,

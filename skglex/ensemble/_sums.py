@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +14,29 @@ from skglex.ensemble._leaves import LeafEnsemble
 from skglex.ensemble._patterns import TABLE_BUDGET, PatternGroups, group_patterns
 from skglex.kernels.games import value_tables
 from skglex.kernels.patterns import accumulate
-from skglex.kernels.walk import pack_trees, walk
+from skglex.kernels.walk import pack_trees, walk, walk_levels
 
-# What the engines cost, in nanoseconds: a node that a row visits; a leaf condition per row, and once per call.
-_VISIT, _CONDITION, _SETUP = 2.5, 0.05, 60.0
+# What the engines cost, in nanoseconds: a node that a row visits, alone or with others level by level; a leaf
+# condition per row, and once per call.
+_VISIT, _LEVEL, _CONDITION, _SETUP = 5.0, 3.1, 0.06, 40.0
 
 
 class _Packed(NamedTuple):
+    """Trees packed by `pack_trees`, and what a walk through them costs."""
+
     nodes: NDArray[np.int32]
     root: NDArray[np.int64]
     masks: NDArray[np.uint8]
     missing: NDArray[np.int64]
     value: NDArray[np.float64]
     output: NDArray[np.int32]
-    max_depth: int
+    depth: NDArray[np.int64]
+    visits: float
+
+    @property
+    def trees(self) -> tuple[Any, ...]:
+        """The arguments of `walk`."""
+        return (*self[:6], int(self.depth.max(initial=0)))
 
 
 class LeafSum:
@@ -66,21 +75,28 @@ class LeafSum:
         """The sum at binned rows, base included: shape (n_outputs, n_samples)."""
         n_rows = bins.shape[1]
         out = np.repeat(self._ensemble.base[:, None], n_rows, axis=1)
-        if self._walks(n_rows):
-            tasks = [(bins, *self._packed[0], r0, r1, out) for r0, r1 in row_chunks(n_rows)]
-            run(walk, tasks, n_jobs=n_jobs)
-        else:
-            _sum_by_patterns(
-                self._merged, group_patterns(self._merged, 10, any_violation=True), bins, out, n_jobs
-            )
+        engine = self._engine(n_rows)
+        if engine == "patterns":
+            groups = group_patterns(self._merged, any_violation=True)
+            _sum_by_patterns(self._merged, groups, bins, out, n_jobs)
+            return out
+        kernel, trees = (walk_levels, self._levels) if engine == "levels" else (walk, self._packed.trees)
+        run(kernel, [(bins, *trees, r0, r1, out) for r0, r1 in row_chunks(n_rows)], n_jobs=n_jobs)
         return out
 
-    def _walks(self, n_rows: int) -> bool:
+    def _engine(self, n_rows: int) -> Literal["patterns", "walk", "levels"]:
+        """The cheapest way for so many rows."""
         trees = self._ensemble.trees
         if trees is None or len(trees.masks) > 1 << 29:  # packed nodes are 32-bit integers
-            return False
-        visits, n_conditions = self._packed[1], len(self._ensemble.leaf_condition)
-        return visits * _VISIT * n_rows < n_conditions * (_CONDITION * n_rows + _SETUP)
+            return "patterns"
+        packed, n_conditions = self._packed, len(self._ensemble.leaf_condition)
+        cost: dict[Literal["patterns", "walk", "levels"], float] = {
+            "patterns": n_conditions * (_CONDITION * n_rows + _SETUP),
+            "walk": packed.visits * _VISIT * n_rows,
+        }
+        if self._keep.all() and not len(trees.masks) and len(self._keep):
+            cost["levels"] = float(packed.depth.sum()) * _LEVEL * n_rows
+        return min(cost, key=lambda engine: cost[engine])
 
     @cached_property
     def _merged(self) -> LeafEnsemble:
@@ -90,22 +106,36 @@ class LeafSum:
         return self._ensemble.keep_entries(self._keep[self._ensemble.entry_slot], self._value)
 
     @cached_property
-    def _packed(self) -> tuple[_Packed, float]:
-        """The trees as `walk` takes them, and how many nodes a row is expected to visit."""
+    def _packed(self) -> _Packed:
         ensemble, trees = self._ensemble, self._ensemble.trees
         assert trees is not None
         n_trees = len(trees.roots) - 1
         nodes = np.empty((len(trees.left), 4), np.int32)
-        root, visits = np.empty(n_trees, np.int64), np.empty(n_trees)
+        root, depth, visits = np.empty(n_trees, np.int64), np.empty(n_trees, np.int64), np.empty(n_trees)
         value = np.empty((ensemble.n_leaves, self._value.shape[1]))
-        n_nodes, n_values = pack_trees(trees, ~self._keep, self._value, nodes, root, value, visits)
-        output = ensemble.output[ensemble.tree_ptr[:-1]]
-        missing = ensemble.grid.n_bins - 1
-        depth = int(np.diff(ensemble.tree_ptr).max(initial=0))  # a tree is no deeper than it has leaves
-        packed = _Packed(
-            nodes[:n_nodes].copy(), root, trees.masks, missing, value[:n_values].copy(), output, depth
+        n_nodes, n_values = pack_trees(trees, ~self._keep, self._value, nodes, root, value, visits, depth)
+        return _Packed(
+            nodes[:n_nodes].copy(),
+            root,
+            trees.masks,
+            ensemble.grid.n_bins - 1,
+            value[:n_values].copy(),
+            ensemble.output[ensemble.tree_ptr[:-1]],
+            depth,
+            float(visits.sum()),
         )
-        return packed, float(visits.sum())
+
+    @cached_property
+    def _levels(self) -> tuple[Any, ...]:
+        """The arguments of `walk_levels`: leaves lead to themselves."""
+        packed = self._packed
+        leaf = packed.nodes[:, 0] < 0
+        # nothing is left of a leaf's cut, and to the right is the leaf itself
+        slot, cut, right, missing_left = np.where(leaf, 0, packed.nodes.T)
+        right = 4 * np.where(leaf, np.arange(len(leaf)), right)
+        nodes = np.column_stack([slot, np.where(leaf, 0, cut + 1), right, missing_left]).astype(np.uint32)
+        value_of = packed.nodes[:, 1].copy()
+        return nodes, value_of, packed.root, packed.depth, packed.missing, packed.value, packed.output
 
 
 def _sum_by_patterns(

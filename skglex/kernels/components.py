@@ -212,6 +212,20 @@ def add_corners(
 
 
 @njit(cache=True, nogil=True)
+def sum_corners(axis_ptr, axis_size, stride, table_ptr, n_cells, n_outputs, chosen, tables):
+    """From corners to values: one running sum per axis, in place."""
+    for i in range(chosen.shape[0]):
+        c = chosen[i]
+        table = tables[table_ptr[c] : table_ptr[c] + n_outputs * n_cells[c]]
+        for a in range(axis_ptr[c], axis_ptr[c + 1]):
+            # cells of the axes before this one (and of the outputs), of this one, and of those after
+            inner, size = stride[a], axis_size[a]
+            for start in range(0, table.shape[0], inner * size):
+                for z in range(start + inner, start + inner * size):
+                    table[z] += table[z - inner]
+
+
+@njit(cache=True, nogil=True)
 def look_up(
     bins,
     axis_ptr,
@@ -234,26 +248,33 @@ def look_up(
     step = out.shape[0] // n_outputs
     for i in range(chosen.shape[0]):
         c = chosen[i]
+        first, last = axis_ptr[c], axis_ptr[c + 1] - 1
+        stride_0, m0, m1 = stride[first], maps[map_ptr[first] :], maps[map_ptr[last] :]
         # a component's table stays in cache for all rows of the chunk
         for start in range(r0, r1, BLOCK):
             stop = min(start + BLOCK, r1)
             n = stop - start
-            first = axis_ptr[c]
-            for a in range(first, axis_ptr[c + 1]):
-                b = bins[axis_slot[a], start:stop]
-                m = maps[map_ptr[a] :]
-                s = stride[a]
-                if a == first:
+            b0, b1 = bins[axis_slot[first], start:stop], bins[axis_slot[last], start:stop]
+            if last > first + 1:
+                for r in range(n):
+                    cell[r] = stride_0 * m0[b0[r]] + m1[b1[r]]
+                for a in range(first + 1, last):
+                    b, m = bins[axis_slot[a], start:stop], maps[map_ptr[a] :]
                     for r in range(n):
-                        cell[r] = s * m[b[r]]
-                else:
-                    for r in range(n):
-                        cell[r] += s * m[b[r]]
+                        cell[r] += stride[a] * m[b[r]]
             for o in range(n_outputs):
                 table = tables[table_ptr[c] + o * n_cells[c] :]
                 target = out[column[i] + o * step, start:stop]
-                for r in range(n):
-                    target[r] = table[np.uint64(cell[r])]  # unsigned: no wrap-around to look out for
+                # unsigned indices: no wrap-around to look out for
+                if last == first:
+                    for r in range(n):
+                        target[r] = table[np.uint64(m0[b0[r]])]
+                elif last == first + 1:
+                    for r in range(n):
+                        target[r] = table[np.uint64(stride_0 * m0[b0[r]] + m1[b1[r]])]
+                else:
+                    for r in range(n):
+                        target[r] = table[np.uint64(cell[r])]
 
 
 @njit(cache=True, nogil=True)

@@ -213,7 +213,7 @@ def shapley_tables(
     n_outputs = value.shape[1]
     for g in range(g0, g1):
         size = table_ptr[g + 1] - table_ptr[g]
-        n_columns = column_ptr[g + 1] - column_ptr[g]
+        n_columns = (column_ptr[g + 1] - column_ptr[g]) // n_outputs
         for leaf in range(group_leaf[g], group_leaf[g + 1]):
             k = n_players[leaf]
             n_own = own_ptr[leaf + 1] - own_ptr[leaf]
@@ -235,3 +235,51 @@ def shapley_tables(
                     table = tables[value_ptr[g] + column :]
                     for p in range(size):
                         table[p * n_columns * n_outputs] += value[leaf, v] * own[c, violated[p]]
+
+
+@njit(cache=True, nogil=True)
+def component_tables(
+    group_leaf,
+    table_ptr,
+    value_ptr,
+    column_ptr,
+    leaf_column,
+    own_ptr,
+    own_mask,
+    leaf_ptr,
+    bit,
+    flip,
+    player,
+    n_players,
+    value,
+    fixed_start,
+    fixed,
+    g0,
+    g1,
+    tables,
+):
+    """Fill each group's table: the term of its leaves in each column's component, for each pattern.
+
+    Leaf l's term for the players S (``own_mask``), A of them met, is (-1)^|S| Z[A] with Z[A] the sum of
+    (-1)^|V| fixed[V] over V in A. Laid out as in `shapley_tables`.
+    """
+    n_outputs = value.shape[1]
+    for g in range(g0, g1):
+        size = table_ptr[g + 1] - table_ptr[g]
+        n_columns = (column_ptr[g + 1] - column_ptr[g]) // n_outputs
+        for leaf in range(group_leaf[g], group_leaf[g + 1]):
+            if size == 0 or own_ptr[leaf] == own_ptr[leaf + 1]:
+                continue
+            k = n_players[leaf]
+            n_bits = _count_bits(k)
+            z = np.empty(1 << k)
+            for v in range(1 << k):
+                z[v] = -fixed[fixed_start[leaf] + v] if n_bits[v] & 1 else fixed[fixed_start[leaf] + v]
+            _sum_over_subsets(z, k)
+            for p in range(size):
+                met = ~_leaf_pattern(p, bit, flip, player, leaf_ptr[leaf], leaf_ptr[leaf + 1])
+                for v in range(n_outputs):
+                    at = value_ptr[g] + (p * n_outputs + v) * n_columns
+                    for i in range(own_ptr[leaf], own_ptr[leaf + 1]):
+                        sign = -value[leaf, v] if n_bits[own_mask[i]] & 1 else value[leaf, v]
+                        tables[at + leaf_column[i]] += sign * z[own_mask[i] & met]

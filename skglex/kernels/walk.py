@@ -8,13 +8,14 @@ _BLOCK = 256  # rows that walk a tree while it is in cache
 
 
 @njit(cache=True, nogil=True)
-def pack_trees(trees, free, leaf_value, nodes, root, value, visits):
+def pack_trees(trees, free, leaf_value, nodes, root, value, visits, depth):
     """Write the trees node by node, depth first, a left child right after its parent.
 
     A node is (slot, cut + missing_left, right child, 2 * (1 + start of its mask) + missing_left), a leaf (-1, row of
     ``value``), a node that splits on a slot marked in ``free`` (-2, 0, right child, 0): both its children count.
     Where these are leaves, one leaf stands for all. Returns the numbers of nodes and leaves; ``visits`` takes the
-    nodes that a row is expected to visit, if it goes either way as often as there are leaves.
+    nodes that a row is expected to visit, if it goes either way as often as there are leaves, ``depth`` the splits on
+    the longest path.
     """
     n_all = trees.left.shape[0]
     order = np.empty(n_all, np.int64)
@@ -23,6 +24,7 @@ def pack_trees(trees, free, leaf_value, nodes, root, value, visits):
     n_leaves = np.empty(n_all)
     expected = np.empty(n_all)
     single = np.empty(n_all, np.bool_)
+    below = np.zeros(n_all, np.int64)
     width = leaf_value.shape[1]
     total = np.empty((n_all, width))
     at, n_values = 0, 0
@@ -48,6 +50,7 @@ def pack_trees(trees, free, leaf_value, nodes, root, value, visits):
             n_leaves[node] = n_leaves[left] + n_leaves[right]
             both = free[trees.slot[node]]
             single[node] = both and single[left] and single[right]
+            below[node] = 0 if single[node] else 1 + max(below[left], below[right])
             if single[node]:
                 expected[node] = 1.0
                 for o in range(width):
@@ -57,7 +60,7 @@ def pack_trees(trees, free, leaf_value, nodes, root, value, visits):
             else:
                 share = n_leaves[left] / n_leaves[node]
                 expected[node] = 1.0 + share * expected[left] + (1.0 - share) * expected[right]
-        visits[t] = expected[order[0]]
+        visits[t], depth[t] = expected[order[0]], below[order[0]]
         root[t] = at
         top = 0
         stack[0] = order[0]
@@ -126,3 +129,34 @@ def walk(bins, nodes, root, masks, missing, value, output, max_depth, r0, r1, ou
                         s = nodes[node, 0]
                     for o in range(width):
                         out[output[t] + o, start + r] += value[nodes[node, 1], o]
+
+
+@njit(cache=True, nogil=True)
+def walk_levels(bins, nodes, value_of, root, depth, missing, value, output, r0, r1, out):
+    """As `walk`, for trees without categories or nodes that are followed both ways: all rows a level at a time.
+
+    Nodes are (slot, cut + 1 + missing_left, 4 * right child, missing_left). A leaf leads to itself, so every row takes
+    as many steps as the tree is deep, without a branch. Its value is row ``value_of[node]`` of ``value``.
+    """
+    n_slots, width = bins.shape[0], value.shape[1]
+    # flat, with unsigned indices: there is no wrap-around to look out for
+    row, node = np.empty(_BLOCK * n_slots, np.uint32), nodes.ravel()
+    at = np.empty(_BLOCK, np.uint32)
+    last = np.uint32(np.int64(2) ** (8 * bins.itemsize) - 1)
+    for start in range(r0, r1, _BLOCK):
+        n = min(start + _BLOCK, r1) - start
+        for s in range(n_slots):
+            for r in range(n):
+                b = np.uint32(bins[s, start + r])
+                row[r * n_slots + s] = last if b == missing[s] else b
+        for t in range(root.shape[0]):
+            at[:n] = 4 * root[t]
+            for _ in range(depth[t]):
+                for r in range(n):
+                    k = np.uint64(at[r])
+                    b = row[np.uint64(r * n_slots) + np.uint64(node[k])]
+                    left = np.uint32(np.uint32(b + node[k + np.uint64(3)]) & last) < node[k + np.uint64(1)]
+                    at[r] = np.uint32(k + np.uint64(4)) if left else node[k + np.uint64(2)]
+            for o in range(width):
+                for r in range(n):
+                    out[output[t] + o, start + r] += value[value_of[at[r] >> 2], o]

@@ -9,11 +9,20 @@ from skglex.ensemble.readers._base import (
     InputSpec,
     Isolation,
     ReadModel,
+    averages_probabilities,
     find_reader,
     takes_any_labels,
 )
 
-__all__ = ["LARGEST_ZERO", "InputSpec", "Isolation", "ReadModel", "find_reader", "takes_any_labels"]
+__all__ = [
+    "LARGEST_ZERO",
+    "InputSpec",
+    "Isolation",
+    "ReadModel",
+    "averages_probabilities",
+    "find_reader",
+    "takes_any_labels",
+]
 
 # A treelite model holds a pointer, which `copy`, `pickle` and so scikit-learn's `clone` refuse; its bytes do as well.
 copyreg.pickle(

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from skglex.ensemble._leaves import LeafEnsemble
 from skglex.ensemble.readers._refused import WAYS_OUT
@@ -31,6 +32,13 @@ _READERS = {
 }
 # Classifiers of these modules refuse labels other than 0 .. K-1.
 _CODED_LABELS = {"xgboost"}
+# Classifiers of these modules average probabilities.
+_AVERAGES = (
+    "sklearn.tree",
+    "sklearn.ensemble._forest",
+    "sklearn.ensemble._bagging",
+    "sklearn.ensemble._voting",
+)
 # LightGBM counts values up to this size as zero.
 LARGEST_ZERO = float(np.float32(1e-35))
 
@@ -140,6 +148,13 @@ class ReadModel:
 def takes_any_labels(model: Any) -> bool:
     """Whether a classifier encodes the labels that it is fitted on itself."""
     return not any(klass.__module__.partition(".")[0] in _CODED_LABELS for klass in type(model).__mro__)
+
+
+def averages_probabilities(model: Any) -> bool:
+    """Whether a model is a classifier of scikit-learn's whose margin is a probability."""
+    return is_classifier(model) and any(
+        klass.__module__.startswith(_AVERAGES) for klass in type(model).__mro__
+    )
 
 
 def find_reader(model: Any) -> Callable[[Any], ReadModel] | None:

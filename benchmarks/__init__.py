@@ -1,0 +1,1 @@
+"""Benchmarks of skglex and its peers on the same work: ``python -m benchmarks``."""

@@ -1,0 +1,110 @@
+"""skglex and its peers on the same work: ``python -m benchmarks [CASE or GROUP ...]``.
+
+Writes tables (results.md), everything measured (results.json) and log-log pictures into a folder, and says which
+targets are met. A result that differs from skglex's by more than its float precision gets no time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from benchmarks._cases import select
+from benchmarks._profile import profile_case
+from benchmarks._report import draw, environment, table, verdicts
+from benchmarks._run import Options, in_child, run
+from benchmarks._work import Case, Size
+
+QUICK = {"rows": 300, "trees": 20, "depth": 4, "features": 20, "background": 200, "train": 500}
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("select", nargs="*", help="names (shell patterns) or groups of cases; all without")
+    parser.add_argument("--list", action="store_true", help="show the cases and end")
+    parser.add_argument("--profile", action="store_true", help="skglex's time by kernel, instead of peers")
+    parser.add_argument("--quick", action="store_true", help="every case, but tiny: does it run?")
+    parser.add_argument("--rows", type=int, help="rows to explain, instead of each case's own")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument(
+        "--budget", type=float, default=10.0, help="CPU seconds a call may take, or fewer rows"
+    )
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--no-memory", action="store_true", help="leave out the peak memory")
+    parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
+    return parser.parse_args()
+
+
+def sizes(case: Case, chosen: argparse.Namespace) -> list[Size]:
+    """The sizes of a case, as the command line changes them."""
+    found = list(case.sizes())
+    if chosen.rows and case.axis != "rows":
+        found = [replace(size, rows=chosen.rows) for size in found]
+    if chosen.quick:
+        found = list(dict.fromkeys(size.capped(**QUICK) for size in found))
+    return found
+
+
+def main() -> None:
+    chosen = arguments()
+    cases = select(chosen.select)
+    if chosen.list:
+        for case in cases:
+            swept = f"; {case.axis} {', '.join(f'{v:,}' for v in case.values)}" if case.axis else ""
+            print(f"{case.group:13s} {case.name:24s} {case.title}{swept}")
+        return
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    if chosen.profile:
+        parts = []
+        for case in cases:
+            parts.append(in_child(1, profile_case, case.name, sizes(case, chosen)[-1]))
+            print(parts[-1], flush=True)
+        (chosen.out / "profile.md").write_text("\n".join(parts), encoding="utf-8")
+        return
+    options = Options(chosen.repeats, chosen.budget, chosen.threads, not (chosen.no_memory or chosen.quick))
+    if chosen.quick:
+        options = replace(options, repeats=1, budget=1.0)
+    measure(cases, chosen, options)
+
+
+def measure(cases: list[Case], chosen: argparse.Namespace, options: Options) -> None:
+    head = environment(options)
+    print(head)
+    blocks: list[str] = []
+    raw, said = [], []
+    figures: dict[str, list] = {}
+    for case in cases:
+        points = []
+        for size in sizes(case, chosen):
+            fewer = replace(options, repeats=-(-options.repeats // 2)) if case.axis else options
+            found = run(case, size, fewer)
+            points.append((size, found))
+            blocks.append(table(case, size, found))
+            print(f"\n{blocks[-1]}", flush=True)
+            said += [(case.name, met, line) for met, line in verdicts(case, size, found)]
+            raw.append({"case": case.name, "size": asdict(size), "ways": [asdict(out) for out in found]})
+            text = json.dumps({"environment": head, "results": raw}, indent=1)
+            (chosen.out / "results.json").write_text(text, encoding="utf-8")
+        if case.figure:
+            figures.setdefault(case.figure, []).append((case, points))
+    targets = [f"- `{name}`: {line}" for name, _, line in said]
+    parts = [
+        "# Benchmarks",
+        head,
+        *(["## Targets", "\n".join(targets)] if targets else []),
+        "## Results",
+        *blocks,
+    ]
+    for name, sweeps in figures.items():
+        draw(sweeps, chosen.out / f"{name}.png")
+        parts.append(f"![Seconds by size]({name}.png)")
+    (chosen.out / "results.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    print("\n".join(["", *targets, f"written to {chosen.out}"]))
+
+
+if __name__ == "__main__":
+    main()

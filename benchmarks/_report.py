@@ -1,0 +1,156 @@
+"""Tables in Markdown and log-log pictures."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+from collections.abc import Sequence
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks._run import Measured, Options
+from benchmarks._work import Case, Size
+
+PACKAGES = (
+    "numpy",
+    "numba",
+    "scikit-learn",
+    "xgboost",
+    "shap",
+    "woodelf-explainer",
+    "shapiq",
+    "treehfd",
+)
+
+
+def environment(options: Options) -> str:
+    versions = []
+    for name in PACKAGES:
+        try:
+            versions.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            versions.append(f"{name} not installed")
+    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return (
+        f"{date.today():%B %Y}, Python {platform.python_version()}, {', '.join(versions)}. "
+        f"{os.cpu_count()} cores{load}; {options.threads} threads for everyone. Medians of {options.repeats} "
+        "(sweeps: half as many) interleaved runs, [lowest to highest] of their ratios."
+    )
+
+
+def _ratio(values: np.ndarray) -> str:
+    low, middle, high = np.min(values), np.median(values), np.max(values)
+    return f"{middle:.3g} [{low:.3g} to {high:.3g}]"
+
+
+def _seconds(value: float) -> str:
+    return (
+        f"{value * 1000:.3g} ms" if value < 0.1 else f"{value:,.3g} s" if value < 100 else f"{value:,.0f} s"
+    )
+
+
+def table(case: Case, size: Size, found: Sequence[Measured]) -> str:
+    """Markdown of one case at one size."""
+    base = found[0]
+    lines = [
+        f"### {case.title}",
+        "",
+        f"`{case.name}`: {size}" + (", one thread" if case.threads == 1 else ""),
+        "",
+        f"| | time | relative to {base.label} | cores | peak memory | largest difference |",
+        "|---|---|---|---|---|---|",
+    ]
+    for way, out in zip(case.ways, found):
+        if out.refused or out.differs:
+            lines.append(f"| {out.label} | {out.refused or 'differs: ' + out.differs} | | | | |")
+            continue
+        seconds = _seconds(float(np.median(out.seconds)))
+        if out.rows < size.rows and way.by_rows:
+            seconds += f", extrapolated from {out.rows:,} rows"
+        ratio = ""
+        if base.seconds and out is not base:
+            ratio = _ratio(np.array(out.seconds) / base.seconds)
+        cores = f"{np.median(out.cpu) / np.median(out.seconds):.1f}" if out.cpu else ""
+        memory = "" if out.memory is None else f"{out.memory:,.0f} MB"
+        if memory and out.rows < size.rows:
+            memory += f" ({out.rows:,} rows)"
+        error = "" if out is base else "another result" if out.is_unit else f"{out.error:.1e}"
+        lines.append(f"| {out.label} | {seconds} | {ratio} | {cores} | {memory} | {error} |")
+    by_label = {out.label: out for out in found}
+    for recorded in case.recorded if size == case.size else ():
+        ours = by_label[recorded.ours]
+        if ours.cpu:
+            over = _ratio(recorded.cpu_seconds / np.array(ours.cpu))
+            lines.append(
+                f"| {recorded.label} | {recorded.cpu_seconds:g} CPU seconds of another machine | {over} "
+                f"times the CPU seconds of {recorded.ours} | | | |"
+            )
+    lines += [""] + [f"- {line}" for _, line in verdicts(case, size, found)]
+    return "\n".join(lines)
+
+
+def verdicts(case: Case, size: Size, found: Sequence[Measured]) -> list[tuple[bool | None, str]]:
+    """Whether each target is met (None: cannot be said), in words; targets are for the case's own size."""
+    seconds = {out.label: np.array(out.seconds) for out in found if out.seconds}
+    said: list[tuple[bool | None, str]] = []
+    for target in case.targets if size == case.size else ():
+        lacking = [label for label in target.needs if label not in seconds]
+        if lacking:
+            said.append((None, f"target not measured ({target.text}): no time of {', '.join(lacking)}"))
+            continue
+        values = target.value(seconds)
+        met = target.met(float(np.median(values)))
+        said.append((met, f"target {'met' if met else '**missed**'}: {target.text}: {_ratio(values)}"))
+    return said
+
+
+def draw(sweeps: Sequence[tuple[Case, list[tuple[Size, list[Measured]]]]], path: Path) -> None:
+    """A log-log panel per sweep: seconds of every way by size."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = math.ceil(math.sqrt(len(sweeps)))
+    rows = -(-len(sweeps) // columns)
+    figure = Figure(figsize=(5.2 * columns, 4 * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    labels = list(dict.fromkeys(way.label for case, _ in sweeps for way in case.ways))
+    for position, (case, points) in enumerate(sweeps):
+        axes: Any = figure.add_subplot(rows, columns, position + 1)
+        for i, way in enumerate(case.ways):
+            line = [(getattr(s, case.axis), f[i]) for s, f in points if f[i].seconds]
+            if not line:
+                continue
+            color = f"C{labels.index(way.label)}"
+            x = [value for value, _ in line]
+            y = [np.median(out.seconds) for _, out in line]
+            axes.plot(x, y, color=color, label=way.label, lw=2 if way.label.startswith("skglex") else 1.2)
+            axes.fill_between(
+                x,
+                [min(out.seconds) for _, out in line],
+                [max(out.seconds) for _, out in line],
+                color=color,
+                alpha=0.2,
+                lw=0,
+            )
+            for extrapolated in (False, True):
+                at = [
+                    (value, np.median(out.seconds))
+                    for (size, f) in points
+                    for value, out in [(getattr(size, case.axis), f[i])]
+                    if out.seconds and (out.rows < size.rows) == extrapolated
+                ]
+                if at:
+                    face = "white" if extrapolated else color
+                    axes.plot(*zip(*at), "o", color=color, markerfacecolor=face, ms=5)
+        axes.set(xscale="log", yscale="log", xlabel=case.axis, ylabel="seconds", title=case.title)
+        axes.set_xticks(case.values, [f"{value:,}" for value in case.values])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="x-small")
+    figure.supxlabel("white points: extrapolated from fewer rows", fontsize="small")
+    figure.savefig(path, dpi=110)

@@ -1,0 +1,356 @@
+"""Ways to do the work: skglex's, its peers', and units of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from benchmarks._work import Call, Data, Skipped, Way
+
+# -- what results have in common ----------------------------------------------------------------
+
+
+def without_bias(values: Any) -> Any:
+    """XGBoost's contributions and interactions end in the bias."""
+    return values[:, :-1] if values.ndim == 2 else values[:, :-1, :-1]
+
+
+def by_features(result: tuple[Any, Any]) -> dict[tuple[int, ...], Any]:
+    """Columns of a fitted decomposer by the positions of their features."""
+    decomposer, values = result
+    position = {name: i for i, name in enumerate(decomposer.explained_features_)}
+    return {
+        tuple(position[name] for name in component.features): values[:, i]
+        for i, component in enumerate(decomposer.components_)
+    }
+
+
+def shap_from_components(result: tuple[Any, Any]) -> Any:
+    """phi_k = sum over S with k of m_S / |S|, from the components of all orders."""
+    decomposer, values = result
+    out = np.zeros((len(values), decomposer.n_features_in_))
+    for members, column in by_features((decomposer, values)).items():
+        for k in members:
+            out[:, k] += column / len(members)
+    return out
+
+
+def margin_from_components(result: tuple[Any, Any]) -> Any:
+    decomposer, values = result
+    return decomposer.intercept_ + values.sum(axis=1)
+
+
+# -- skglex -------------------------------------------------------------------------------------
+
+
+def decomposer(data: Data, weighting: str, **parameters: Any) -> Any:
+    from skglex import GlexDecomposer
+
+    try:
+        return GlexDecomposer(data.model, weighting=weighting, n_jobs=data.threads, **parameters).fit(
+            data.background
+        )
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise Skipped(f"GlexDecomposer refuses the model: {error}") from error
+
+
+def ours(
+    method: str,
+    weighting: str,
+    label: str = "skglex",
+    *,
+    fit: bool = False,
+    common: Callable[[Any], Any] | None = None,
+    **parameters: Any,
+) -> Way:
+    """A method of GlexDecomposer on rows; with ``fit``, that is timed too.
+
+    `transform` returns the decomposer along with its values, for their names.
+    """
+
+    def prepare(data: Data) -> Call:
+        fitted = decomposer(data, weighting, **parameters)
+
+        def call(n: int) -> Any:
+            dec = decomposer(data, weighting, **parameters) if fit else fitted
+            values = getattr(dec, method)(data.X[:n])
+            return (dec, values) if method == "transform" else values
+
+        return call
+
+    if common is None:
+        common = by_features if method == "transform" else lambda result: result
+    return Way(label, prepare, common, np.float64)
+
+
+def ours_with_fit(method: str, weighting: str, **parameters: Any) -> Way:
+    return ours(method, weighting, "skglex, with fit", fit=True, **parameters)
+
+
+def ours_partial_dependence(data: Data) -> Call:
+    dec = decomposer(data, "empirical")
+
+    def call(n: int) -> Any:
+        return np.column_stack([dec.partial_dependence(j, data.X[:n]) for j in range(data.size.features)])
+
+    return call
+
+
+def remover(data: Data) -> Any:
+    from skglex import FeatureRemover
+
+    try:
+        return FeatureRemover(data.model, [0], n_jobs=data.threads).fit(data.background)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise Skipped(f"FeatureRemover refuses the model: {error}") from error
+
+
+def debiased(data: Data) -> Call:
+    fitted = remover(data)
+    return lambda n: fitted.predict(data.X[:n])
+
+
+def debiased_booster(data: Data) -> Call:
+    booster = remover(data).to_xgboost()
+    booster.set_param({"nthread": data.threads})
+    return lambda n: booster.inplace_predict(data.X[:n])
+
+
+# -- XGBoost and scikit-learn -------------------------------------------------------------------
+
+
+def booster_of(data: Data) -> Any:
+    if not hasattr(data.model, "get_booster"):
+        raise Skipped("not an XGBoost model")
+    booster = data.model.get_booster()
+    booster.set_param({"nthread": data.threads})
+    return booster
+
+
+def xgboost_explains(**options: bool) -> Callable[[Data], Call]:
+    def prepare(data: Data) -> Call:
+        import xgboost
+
+        booster = booster_of(data)
+        return lambda n: booster.predict(xgboost.DMatrix(data.X[:n], nthread=data.threads), **options)
+
+    return prepare
+
+
+def model_predicts(data: Data) -> Call:
+    if not hasattr(data.model, "get_booster"):
+        return lambda n: data.model.predict(data.X[:n])
+    booster = booster_of(data)
+    return lambda n: booster.inplace_predict(data.X[:n])
+
+
+def brute_force(data: Data) -> Call:
+    """The mean prediction over the background with the first feature the background's, the others the row's."""
+
+    def call(n: int) -> Any:
+        filled = np.empty_like(data.background)
+        out = np.empty(n)
+        for i in range(n):
+            filled[:] = data.X[i]
+            filled[:, 0] = data.background[:, 0]
+            out[i] = data.model.predict(filled).mean(dtype=np.float64)
+        return out
+
+    return call
+
+
+def sklearn_partial_dependence(data: Data) -> Call:
+    from sklearn.inspection import partial_dependence
+
+    def call(n: int) -> Any:
+        return np.column_stack(
+            [
+                partial_dependence(
+                    data.model,
+                    data.background,
+                    [j],
+                    method="brute",
+                    kind="average",
+                    custom_values={j: data.X[:n, j]},
+                )["average"][0]
+                for j in range(data.size.features)
+            ]
+        )
+
+    return call
+
+
+# -- shap, woodelf, shapiq, treehfd ---------------------------------------------------------------
+
+
+def require(module: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise Skipped(f"not installed: {error}") from error
+
+
+def shap_explains(method: str, perturbation: str) -> Callable[[Data], Call]:
+    def prepare(data: Data) -> Call:
+        shap = require("shap")
+        if perturbation == "interventional" and data.size.background > 100:
+            raise Skipped("cuts any background to 100 rows")
+        background = data.background if perturbation == "interventional" else None
+        explainer = shap.TreeExplainer(data.model, background, feature_perturbation=perturbation)
+        return lambda n: getattr(explainer, method)(data.X[:n])
+
+    return prepare
+
+
+def frame(X: Any) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+
+
+def woodelf_explains(method: str, weighting: str) -> Callable[[Data], Call]:
+    def prepare(data: Data) -> Call:
+        woodelf = require("woodelf.explainer")
+        if weighting == "empirical":
+            explainer = woodelf.WoodelfExplainer(data.model, frame(data.background))
+        else:
+            explainer = woodelf.WoodelfExplainer(data.model, feature_perturbation="tree_path_dependent")
+        table = frame(data.X)
+        return lambda n: getattr(explainer, method)(table[:n], verbose=False)
+
+    return prepare
+
+
+def woodelf_components(weighting: str, max_order: int | None = None) -> Callable[[Data], Call]:
+    def prepare(data: Data) -> Call:
+        metric = require("woodelf.core.cube_metric").MobiusCoefficients(1, max_order)
+        hybrid_woodelf = require("woodelf.woodelf_sparse").hybrid_woodelf
+        table = frame(data.X)
+        background = frame(data.background) if weighting == "empirical" else None
+        load = require("woodelf.core.trees.parse_models").load_decision_tree_ensemble_model
+        model = load(data.model, list(table.columns))
+        return lambda n: hybrid_woodelf(
+            model, table[:n], background, metric, model_was_loaded=True, verbose=False
+        )
+
+    return prepare
+
+
+def woodelf_by_features(values: dict[Any, Any]) -> dict[tuple[int, ...], Any]:
+    out: dict[tuple[int, ...], Any] = {}
+    for names, column in values.items():
+        key = tuple(sorted(int(name[1:]) for name in names))
+        out[key] = out.get(key, 0) + np.asarray(column)
+    return out
+
+
+def woodelf_partial_dependence(data: Data) -> Call:
+    pdp = require("woodelf.pdp")
+    table, background = frame(data.X), frame(data.background)
+
+    def call(n: int) -> Any:
+        # it leaves out features that the model does not use
+        centred = pdp.woodelf_fast_pdp(data.model, table[:n], background, verbose=False)
+        mean = data.model.predict(data.background).mean(dtype=np.float64)
+        return np.column_stack([mean + centred.get(name, np.zeros(n)) for name in table.columns])
+
+    return call
+
+
+def shapiq_explains(index: str, order: int | None, mode: str = "pathdependent") -> Callable[[Data], Call]:
+    """Shapley values (SV), interactions (SII) or components (Moebius) up to an order, None for all."""
+
+    def prepare(data: Data) -> Call:
+        shapiq = require("shapiq")
+        if mode == "interventional" and data.size.background > 1000:
+            raise Skipped("its own algorithm goes through pairs of rows; with more it calls woodelf")
+        explainer = shapiq.TreeExplainer(
+            data.model,
+            mode=mode,
+            reference_dataset=data.background if mode == "interventional" else None,
+            index=index,
+            min_order=1,
+            max_order=order or data.size.features,
+            backend="shapiq",
+        )
+        return lambda n: (explainer.explain_X(data.X[:n]).values, n, data.size.features)
+
+    return prepare
+
+
+def shapiq_values(result: Any) -> Any:
+    values, n, d = result
+    return np.column_stack([values.get((j,), np.zeros(n)) for j in range(d)])
+
+
+def shapiq_interactions(result: Any) -> Any:
+    """Half the index off the diagonal, as XGBoost and shap have it."""
+    values, n, d = result
+    out = np.zeros((n, d, d))
+    for i, j in combinations(range(d), 2):
+        out[:, i, j] = out[:, j, i] = values.get((i, j), 0) / 2
+    for i in range(d):
+        out[:, i, i] = values.get((i,), 0) - out[:, i].sum(axis=1)
+    return out
+
+
+def on_background(way: Way) -> Way:
+    """The way, but the rows to explain are those of the background."""
+    return replace(way, prepare=lambda data: way.prepare(replace(data, X=data.background)))
+
+
+def treehfd_explains(data: Data) -> Call:
+    treehfd = require("treehfd")
+
+    def call(n: int) -> Any:
+        model = treehfd.XGBTreeHFD(data.model)
+        model.fit(data.background, interaction_order=2, verbose=False)
+        main, pairs = model.predict(data.X[:n], verbose=False)
+        return model.eta0 + main.sum(axis=1) + pairs.sum(axis=1)
+
+    return call
+
+
+# -- random planted forests -----------------------------------------------------------------------
+
+PLANTED = {"n_estimators": 50, "max_interaction": 2, "n_splits": 30, "random_state": 0}
+
+
+def planted_fit(**parameters: Any) -> Callable[[Data], Call]:
+    def prepare(data: Data) -> Call:
+        from skglex import RandomPlantedForestClassifier, RandomPlantedForestRegressor
+
+        forest = RandomPlantedForestClassifier if "loss" in parameters else RandomPlantedForestRegressor
+        target = (data.y > 0).astype(int) if "loss" in parameters else data.y
+        return lambda n: forest(n_jobs=data.threads, **PLANTED, **parameters).fit(data.train, target)
+
+    return prepare
+
+
+def planted_predict(data: Data) -> Call:
+    forest = planted_fit()(data)(0)
+    return lambda n: forest.predict(data.X[:n])
+
+
+def planted_components(data: Data) -> Call:
+    from skglex import GlexDecomposer
+
+    forest = planted_fit()(data)(0)
+
+    def call(n: int) -> Any:
+        dec = GlexDecomposer(forest, n_jobs=data.threads).fit(data.background)
+        return dec, dec.transform(data.X[:n])
+
+    return call
+
+
+def histogram_boosting_fit(data: Data) -> Call:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    return lambda n: HistGradientBoostingRegressor(max_iter=100).fit(data.train, data.y)

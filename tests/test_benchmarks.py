@@ -1,0 +1,166 @@
+"""The benchmark suite, at sizes where only its logic matters."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks import __main__ as _main
+from benchmarks import _run
+from benchmarks._cases import CASES, by_name, select
+from benchmarks._profile import profile
+from benchmarks._report import draw, table, verdicts
+from benchmarks._run import Measured, Options, difference, measure
+from benchmarks._work import Case, Recorded, Size, Skipped, Way, prepare, times_faster
+
+TINY = Size(rows=120, trees=5, depth=3, features=4, background=50, train=200)
+ONCE = Options(repeats=1, budget=0.2, memory=False)
+PEERS = ("skglex", "XGBoost", "shap", "np.empty", "the model", "brute")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return prepare(TINY, 1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "shap-path",
+        "shap-empirical",
+        "interactions-path",
+        "order-2-remainder",
+        "all-orders-R",
+        "debiased",
+        "paper-depth",
+    ],
+)
+def test_results_agree(name, data):
+    case = by_name(name)
+    ways = tuple(way for way in case.ways if way.label.startswith(PEERS) and way.label != "shapiq")
+    found = measure(replace(case, ways=ways), replace(data, background=data.background[:40]), ONCE)
+    assert [(out.label, out.refused or out.differs) for out in found if not out.seconds] == []
+
+
+def fake(label, result, **parameters):
+    return Way(label, lambda data: lambda n: result, by_rows=False, **parameters)
+
+
+def missing(data):
+    raise Skipped("not installed")
+
+
+def broken(data):
+    raise KeyError("x4")
+
+
+def test_what_differs_is_not_timed(data):
+    right = np.linspace(0, 1, 5)
+    ways = (
+        fake("skglex", right, precision=np.float64),
+        fake("rounded", right.astype(np.float32)),
+        fake("wrong", right + 1e-3),
+        fake("other shape", right[:4]),
+        fake("not a number", right * np.nan),
+        fake("unit", None, common=None),
+        Way("missing", missing),
+        Way("broken", broken),
+    )
+    case = Case("fake", "fake", "Fake", TINY, ways, (times_faster(1e9, "rounded"), times_faster(1, "wrong")))
+    found = measure(case, data, ONCE)
+    assert [out.label for out in found if out.seconds] == ["skglex", "rounded", "unit"]
+    text = table(case, TINY, found)
+    assert "| wrong | differs: off by 0.001, values to 1 |" in text
+    assert "| missing | skipped: not installed |" in text
+    assert "| broken | fails: KeyError: 'x4' |" in text
+    assert [met for met, _ in verdicts(case, TINY, found)] == [False, None]
+    assert verdicts(case, replace(TINY, rows=1), found) == []
+
+
+def test_no_result_to_compare_with(data):
+    case = Case("fake", "fake", "Fake", TINY, (Way("skglex", missing), fake("peer", np.ones(2))))
+    assert not any(out.seconds for out in measure(case, data, ONCE))
+
+
+def test_columns_that_are_missing_are_zero():
+    assert difference({(0,): np.array([1.0]), (1,): np.array([2e-3])}, {(0,): np.array([1.0])}) == (2e-3, 1.0)
+
+
+def test_extrapolation_keeps_the_fixed_cost(data, monkeypatch):
+    """3 s and 1 ms a row: 100,000 rows are not timed with a budget of 2 s, and their time is 103 s."""
+    monkeypatch.setattr(_run, "time_call", lambda call, n: (3 + n / 1000, 3 + n / 1000))
+    ways = tuple(Way(label, lambda data: lambda n: np.zeros(n)) for label in ("skglex", "peer"))
+    size = replace(TINY, rows=100_000)
+    case = Case("fake", "fake", "Fake", size, ways)
+    found = measure(case, replace(data, size=size), replace(ONCE, budget=2.0))
+    assert found[1].rows == 6400
+    assert found[1].seconds == pytest.approx([103.0])
+    assert "103 s, extrapolated from 6,400 rows" in table(case, size, found)
+
+
+def test_limit(data):
+    def endless(data):
+        while True:
+            pass
+
+    case = Case("fake", "fake", "Fake", TINY, (Way("skglex", endless),))
+    options = Options(repeats=1, budget=-14.95)  # a limit of 1 s
+    (out,) = measure(case, data, options)
+    assert out.refused == "not ready within 1 s"
+
+
+def test_peak_memory(data):
+    def call(n):
+        return np.ones(20 * 2**20 // 8)
+
+    case = Case("fake", "fake", "Fake", TINY, (Way("allocates 20 MB", lambda data: call),))
+    assert _run.peak_memory(case, data, "allocates 20 MB", 120) == pytest.approx(20, abs=5)
+
+
+def test_recorded_times_are_marked():
+    case = Case("fake", "fake", "Fake", TINY, (fake("a", 1),), recorded=(Recorded("R", 10.0, "a"),))
+    text = table(case, TINY, [Measured("a", rows=120, seconds=[2.0], cpu=[4.0])])
+    assert "| R | 10 CPU seconds of another machine | 2.5 [2.5 to 2.5] times the CPU seconds of a |" in text
+
+
+def test_picture(tmp_path):
+    case = by_name("shap-rows")
+    points = [
+        (size, [Measured(way.label, rows=10, seconds=[size.rows * 0.1]) for way in case.ways])
+        for size in case.sizes()
+    ]
+    draw([(case, points)], tmp_path / "sizes.png")
+    assert (tmp_path / "sizes.png").stat().st_size > 10_000
+
+
+def test_files(tmp_path, monkeypatch, capsys):
+    def run(case, size, options):
+        return [Measured(way.label, rows=size.rows, seconds=[0.1], error=0.0) for way in case.ways]
+
+    monkeypatch.setattr(_main, "run", run)
+    monkeypatch.setattr(
+        "sys.argv", ["benchmarks", "shap", "paper-rows", "--rows", "7", "--out", str(tmp_path)]
+    )
+    _main.main()
+    text = (tmp_path / "results.md").read_text()
+    assert text.count("### ") == len(select(["shap"])) + 5
+    assert "`shap-path`: rows 7, trees 500" in text
+    assert "](paper.png)" in text
+    assert (tmp_path / "paper.png").exists()
+    assert len(json.loads((tmp_path / "results.json").read_text())["results"]) == text.count("### ")
+    assert "written to" in capsys.readouterr().out
+
+
+def test_profile(data):
+    text = profile(by_name("shap-path"), replace(data))
+    assert "| accumulate |" in text
+    assert "| outside the kernels |" in text
+
+
+def test_selection():
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+    assert [case.name for case in select(["startup"])] == ["import", "first-use-warm", "first-use-cold"]
+    with pytest.raises(SystemExit, match="no case matches 'sharp'"):
+        select(["sharp"])
