@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from math import prod
@@ -18,7 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from skglex._distributed import is_dask, per_partition
 from skglex._features import column_names, group_features, list_features, output_names, resolve_features
 from skglex._html import ComponentsHTMLMixin
-from skglex._input import bin_chunks, bin_rows
+from skglex._input import bin_chunks, bin_rows, take_rows
+from skglex._memory import check_memory, scaled
+from skglex._proof import require_equal, rounding_of, warn_of_small_background, warn_of_streaming
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import (
     Axis,
@@ -37,6 +38,8 @@ from skglex.ensemble._weights import Background
 
 # Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
 _BUFFER = 1 << 24
+# Rows of which `transform` compares the sum with the model's own margin.
+_CHECKED_ROWS = 100
 
 
 class NoComponentsError(ValueError, AttributeError):
@@ -88,7 +91,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     separator : str, default=":"
         Between the features in a component's name.
     check_additivity : bool, default=True
-        Prove at `fit` that the leaves reproduce the model's own margin on background rows.
+        Prove that the model's own margin is reproduced: at `fit` by the leaves, on up to 1,000 background rows; at
+        `transform` by the components, on up to 100 of the rows (where the model itself takes them in this form).
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Type of the output of `transform`. Sums are float64 in any case.
     n_jobs : int, default=None
@@ -256,8 +260,17 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         ------
         ValueError
             Bad input, or a model that cannot be decomposed.
-        RuntimeError
+        AdditivityError
             The leaves do not reproduce the model's own margin.
+
+        Warns
+        -----
+        SmallBackgroundWarning
+            The background has few rows for the order of the components.
+        StreamedComponentsWarning
+            Some components have too many cells for a table.
+        ZeroCoverWarning
+            Path-dependent weights of nodes without cover.
         """
         if np.dtype(self.dtype) not in (np.float64, np.float32):
             raise ValueError(f"dtype must be numpy.float64 or numpy.float32, got {self.dtype!r}")
@@ -274,6 +287,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         players = assign_players(ensemble, self._groups.of_feature[ensemble.grid.features])
         max_order = self.max_interaction or n_players
         self._decomposition = Decomposition(ensemble, players, n_players, self._make_weighting(), max_order)
+        if self.weighting == "empirical":
+            warn_of_small_background(self.background_["weights"], self._decomposition.max_order)
         intercept = self._decomposition.intercept(self.n_jobs)
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
         self._has_remainder = self.remainder and (
@@ -301,6 +316,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
             allowed is None or bool(allowed[players.of_slot].all())
         )
         self._tables = self._decomposition.tables(index, self.n_jobs, self.verbose)
+        warn_of_streaming(self._tables.tabulated)
         self._keep_weights()
         return self
 
@@ -328,12 +344,14 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         ------
         ValueError
             There are more components than ``max_components``.
+        AdditivityError
+            The components of a row do not add up to the model's own margin (see ``check_additivity``).
         """
         Xt = self._check_X(X)
         self._require_components()
         n, width = Xt.shape[0], self.n_components_
         chosen = np.arange(len(self._component_names))
-        _check_memory((width, n), "components")
+        check_memory((width, n), "components")
         out = np.empty((width, n), dtype=self.dtype)
         for start, stop, bins in self._binned(Xt, width):
             whole = stop - start == n and np.dtype(self.dtype) == np.float64
@@ -341,7 +359,29 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
             self._write_components(bins, chosen, part)
             if not whole:
                 out[:, start:stop] = part
+        if self.check_additivity:
+            self._check_sums(Xt, out)
         return out.T
+
+    def _check_sums(self, Xt: Any, out: NDArray[Any]) -> None:
+        """Raise unless components add up to the model's own margin, on a sample of the rows."""
+        rows = np.unique(np.linspace(0, Xt.shape[0] - 1, _CHECKED_ROWS).astype(int))
+        try:
+            own = self._own_margin(Xt, rows)
+        except (
+            Exception
+        ):  # the model does not take rows in this form (arrays for data frames, say): no margin to miss
+            return
+        columns = out[:, rows].astype(np.float64).reshape(self._n_outputs, -1, len(rows))
+        if self._has_remainder or self._complete:
+            ours = np.reshape(self.intercept_, (-1, 1)) + columns.sum(axis=1)
+        else:
+            ours = self._decomposition.margins(
+                bin_rows(take_rows(Xt, rows), self._model.input, self._model.ensemble.grid)
+            )
+        # a column is rounded to its type, and summed from terms of about its size
+        rounding = np.abs(columns).sum(axis=1) * 8 * np.finfo(out.dtype).eps
+        require_equal(own, ours.T, rounding_of(self._model) + rounding.T, rows, "components", "transform")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns of `transform`.
@@ -512,12 +552,14 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         slot = self._slot(feature)
         grid = self._model.ensemble.grid
         position, categorical = int(grid.features[slot]), bool(grid.categorical[slot])
-        edges: NDArray[Any] = grid.edges(slot)
+        edges: NDArray[Any]
         if categorical:
             codes = grid.slot_cuts(slot).astype(np.int64)
             known = self._model.input.categories.get(position)
             edges = codes if known is None else known[codes]
-        return Axis(self._model_names[position], edges, categorical, int(grid.n_bins[slot]) - 1)
+        else:
+            edges = grid.edges(slot)[: grid.n_reached(slot) - 1]
+        return Axis(self._model_names[position], edges, categorical, len(edges) + 1)
 
     def background_weights(self, axis: Axis) -> NDArray[np.float64]:
         """Share of the background in every bin of an axis.
@@ -626,7 +668,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         r"""``compute(bins)`` on all rows, chunk by chunk; shape (n_outputs, \*shape, n_samples)."""
         n = Xt.shape[0]
         shape = (self._n_outputs, *shape, n)
-        _check_memory(shape, what)
+        check_memory(shape, what)
         out = None
         for start, stop, bins in self._binned(Xt, prod(shape[:-1])):
             part = compute(bins, n_jobs=self.n_jobs, verbose=self.verbose)
@@ -642,7 +684,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         grid = self._model.ensemble.grid
         chunks = bin_chunks(Xt, grid)
         if len(chunks) > 1 or np.dtype(self.dtype) != np.float64:
-            size = max(_BUFFER // max(width, 1), 1024)
+            size = max(scaled(_BUFFER) // max(width, 1), 1024)
             chunks = [(a, min(a + size, stop)) for start, stop in chunks for a in range(start, stop, size)]
         for start, stop in chunks:
             yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)
@@ -676,7 +718,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         bins, weight = background.bins, background.weight
         n_players = len(self._groups.names)
         total = np.zeros((self._n_outputs, n_players))
-        size = max(_BUFFER // max(total.size, 1), 1024)
+        size = max(scaled(_BUFFER) // max(total.size, 1), 1024)
         for start in range(0, len(weight), size):
             part = np.ascontiguousarray(bins[:, start : start + size])
             values = self._decomposition.shapley(part, n_jobs=self.n_jobs, verbose=self.verbose)
@@ -757,17 +799,3 @@ GlexDecomposer.fit_transform = _fit_transform
 def _bin_shares(background: Background, *, slot: int, n_bins: int) -> NDArray[np.float64]:
     share: NDArray[Any] = np.bincount(background.bins[slot], background.weight / background.total, n_bins)
     return share
-
-
-def _check_memory(shape: tuple[int, ...], what: str) -> None:
-    """Refuse an output that is larger than the machine's memory."""
-    size = 8 * prod(shape)
-    try:
-        limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return
-    if size > limit:
-        raise MemoryError(
-            f"{what} of shape {shape} (outputs first, rows last) take {size / 2**30:,.1f} GiB, more than this "
-            f"machine's {limit / 2**30:,.1f} GiB. Pass fewer rows at a time, or join features with feature_groups"
-        )

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from skglex._memory import scaled
 from skglex._parallel import row_chunks, run
 from skglex.ensemble._grid import Grid
 from skglex.ensemble.readers import LARGEST_ZERO, InputSpec
@@ -139,7 +140,7 @@ def categories_of(X: Any, spec: InputSpec) -> Mapping[int, NDArray[Any]]:
 
 def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
     """Ranges of rows whose columns fit the memory set aside for them."""
-    size = max(BIN_BUDGET // (8 * max(len(grid.features), 1)), 1024)
+    size = max(scaled(BIN_BUDGET) // (8 * max(len(grid.features), 1)), 1024)
     return [(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
 
 

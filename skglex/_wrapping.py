@@ -41,9 +41,11 @@ from skglex._input import (
     name_categories,
     take_rows,
 )
+from skglex._proof import misread, require_equal, rounding_of
 from skglex.ensemble._sums import LeafSum
 from skglex.ensemble._weights import Background, PathDependent, Weighting
 from skglex.ensemble.readers import ReadModel, averages_probabilities, find_reader, takes_any_labels
+from skglex.exceptions import AdditivityError
 
 # Background rows on which the leaves must reproduce the model's own margin.
 _PROOF_ROWS = 1000
@@ -389,22 +391,17 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             return  # partitions prove theirs where they are read
         positions = np.unique(np.linspace(0, len(self._background_rows) - 1, _PROOF_ROWS).astype(int))
         given = self._background_rows[positions]
-        read = self._model
-        own = np.asarray(read.margin(take_rows(Xt, given)), dtype=np.float64).reshape(len(given), -1)
-        ours = LeafSum(read.ensemble)(np.ascontiguousarray(self._background.bins[:, positions])).T
+        own = self._own_margin(Xt, given)
+        ours = LeafSum(self._model.ensemble)(np.ascontiguousarray(self._background.bins[:, positions])).T
         if own.shape != ours.shape:
-            raise RuntimeError(_misread(f"{ours.shape[1]} outputs were read, its margin has {own.shape[1]}"))
-        with np.errstate(invalid="ignore"):  # a target of one class gives infinite margins
-            error = np.where(own == ours, 0.0, np.abs(own - ours))
-        rounding = _rounding(read)
-        row, output = np.unravel_index(np.argmax(error - rounding), error.shape)
-        if not (error <= rounding).all():
-            raise RuntimeError(
-                _misread(
-                    f"on row {given[row]} its margin is {own[row, output]!r}, the leaves add up to "
-                    f"{ours[row, output]!r}, off by {error[row, output]:.3g} (rounding: {rounding[output]:.1g})"
-                )
+            raise AdditivityError(
+                misread(f"{ours.shape[1]} outputs were read, its margin has {own.shape[1]}", "fit")
             )
+        require_equal(own, ours, rounding_of(self._model), given, "leaves", "fit")
+
+    def _own_margin(self, Xt: Any, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The model's own margin of some rows, of shape (n_rows, n_outputs)."""
+        return np.asarray(self._model.margin(take_rows(Xt, rows)), dtype=np.float64).reshape(len(rows), -1)
 
 
 def _reader_of(model: Any) -> Callable[[Any], ReadModel]:
@@ -416,34 +413,6 @@ def _reader_of(model: Any) -> Callable[[Any], ReadModel]:
             "ensemble of these), a treelite model, or a random planted forest"
         )
     return reader
-
-
-def _rounding(read: ReadModel) -> NDArray[np.float64]:
-    """By how much a sum in float32 may differ from ours, per output.
-
-    The bound for the worst case: late trees add the same small value again and again, each time rounded the same way.
-    """
-    ensemble = read.ensemble
-    n_trees = np.zeros(ensemble.n_outputs)
-    scale = np.abs(ensemble.base).astype(np.float64)
-    width = ensemble.value.shape[1]
-    occupied = np.diff(ensemble.tree_ptr) > 0
-    if len(ensemble.value):
-        largest = np.maximum.reduceat(np.abs(ensemble.value), ensemble.tree_ptr[:-1][occupied])
-        first = ensemble.output[ensemble.tree_ptr[:-1][occupied]]
-        for v in range(width):
-            np.add.at(scale, first + v, largest[:, v])
-            np.add.at(n_trees, first + v, 1)
-    epsilon = float(np.finfo(np.float32).eps)
-    return epsilon / 2 * (8 + n_trees) * scale + np.finfo(np.float32).tiny
-
-
-def _misread(what: str) -> str:
-    return (
-        f"the model was not read exactly: {what}. No component can be trusted, so fit stops here. Please report "
-        "this with the model, the versions of its library and of treelite, and the row; check_additivity=False "
-        "skips this check"
-    )
 
 
 def _encode_eval_set(eval_set: Any, classes: NDArray[Any]) -> Any:

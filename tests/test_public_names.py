@@ -10,7 +10,14 @@ import pytest
 
 import skglex
 
-MODULES = ["skglex", "skglex.datasets", "skglex.export", "skglex.inspection", "skglex.plotting"]
+MODULES = [
+    "skglex",
+    "skglex.datasets",
+    "skglex.exceptions",
+    "skglex.export",
+    "skglex.inspection",
+    "skglex.plotting",
+]
 OPTIONAL = [
     "interpret",
     "lightgbm",

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._memory import scaled
 from skglex._parallel import run, weight_chunks
 from skglex.components._decomposition import Decomposition
 from skglex.components._index import ComponentIndex
@@ -59,7 +60,7 @@ def mean_absolute(
     if len(streamed):
         width = len(streamed) * n_outputs
         total = np.zeros(width)
-        size = max(_BUFFER // width, 1024)
+        size = max(scaled(_BUFFER) // width, 1024)
         for start in range(0, len(weight), size):
             some = np.ascontiguousarray(bins[:, start : start + size])
             values = np.empty((width, some.shape[1]))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._memory import scaled
 from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.components._group_tables import GroupTables, lay_out
 from skglex.ensemble._fixed import FixedWeights
@@ -98,15 +99,15 @@ class ShapleySums:
         total = self._table_cost().sum()
         k = self._weights.players.n_players
         factors = (k * (k + 1) // 2 + 10) * (k if self._pairs else 1)
-        return bool(total > KEPT_ENTRIES and total * _ENTRY > factors.sum() * _FACTOR * n_rows)
+        return bool(total > scaled(KEPT_ENTRIES) and total * _ENTRY > factors.sum() * _FACTOR * n_rows)
 
     def _tables(self, n_jobs: int | None) -> Iterator[GroupTables]:
         if self._kept is not None:
             yield self._kept
             return
         cost = self._table_cost()
-        keep = cost.sum() <= KEPT_ENTRIES
-        for first, last in weight_chunks(cost, KEPT_ENTRIES if keep else TABLE_BUDGET):
+        keep = cost.sum() <= scaled(KEPT_ENTRIES)
+        for first, last in weight_chunks(cost, scaled(KEPT_ENTRIES if keep else TABLE_BUDGET)):
             tables = self._build(first, last, cost[first:last], n_jobs)
             if keep:
                 self._kept = tables
@@ -130,7 +131,7 @@ class ShapleySums:
                 )
                 + (players.entry_player, players.n_players, ensemble.value, players.fixed_ptr - origin, fixed)
                 + (a, b, self._pairs, tables.values)
-                for a, b in weight_chunks(cost, TABLE_BUDGET / 16)
+                for a, b in weight_chunks(cost, scaled(TABLE_BUDGET) / 16)
             ],
             n_jobs=n_jobs,
         )
@@ -202,7 +203,7 @@ class ShapleySums:
         rows = row_chunks(n_rows)
         tasks = [(*args, leaves, r0, r1, out) for r0, r1 in rows]
         # few rows leave nothing to share out but the leaves, whose sums are then added in a fixed order
-        n_parts = min(_LEAF_TASKS, KEPT_ENTRIES // out.size) if len(rows) < 2 else 0
+        n_parts = min(_LEAF_TASKS, scaled(KEPT_ENTRIES) // out.size) if len(rows) < 2 else 0
         parts = [np.zeros_like(out) for _ in range(n_parts)]
         if parts:
             shares = np.array_split(leaves, n_parts)

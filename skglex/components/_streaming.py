@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._memory import scaled
 from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.components._group_tables import GroupTables, lay_out
 from skglex.components._index import ComponentIndex
@@ -85,7 +86,7 @@ def _group_tables(
     item_ptr, item_mask, item_column = items
     per_group = np.add.reduceat(np.append(n_items, 0), groups.group_leaf[:-1])[between[0] : between[1]]
     cost = per_group * groups.n_patterns[between[0] : between[1]] * ensemble.value.shape[1]
-    for a, b in weight_chunks(cost, TABLE_BUDGET):
+    for a, b in weight_chunks(cost, scaled(TABLE_BUDGET)):
         first, last = between[0] + a, between[0] + b
         l0, l1 = groups.group_leaf[first], groups.group_leaf[last]
         own_ptr = np.zeros(ensemble.n_leaves + 1, np.int64)
@@ -102,7 +103,7 @@ def _group_tables(
                 (*tables.kernel_args(groups), leaf_column, own_ptr, own_mask, ensemble.leaf_ptr)
                 + (groups.bit, groups.flip, players.entry_player, players.n_players, ensemble.value)
                 + (start, fixed, c, d, tables.values)
-                for c, d in weight_chunks(cost[a:b], TABLE_BUDGET / 16)
+                for c, d in weight_chunks(cost[a:b], scaled(TABLE_BUDGET) / 16)
             ],
             n_jobs=n_jobs,
         )

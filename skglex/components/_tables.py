@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._memory import scaled
 from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.components._component import Axis
 from skglex.components._index import ComponentIndex
@@ -92,14 +93,15 @@ def build_tables(
     weights: FixedWeights,
     *,
     wanted: NDArray[np.int64] | None = None,
-    max_cells: int = MAX_CELLS,
+    max_cells: int | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> ComponentTables:
     """Build the tables that fit: the smallest first, each within ``max_cells``, all within the total.
 
-    With ``wanted``, only those components are considered.
+    With ``wanted``, only those components are considered. Budgets shrink with scikit-learn's ``working_memory``.
     """
+    max_cells = scaled(MAX_CELLS) if max_cells is None else max_cells
     n_components = len(index.sets)
     slots_of = [np.flatnonzero(players.of_slot == p) for p in range(int(players.of_slot.max(initial=-1)) + 1)]
     axes = [np.concatenate([slots_of[p] for p in members]) for members in index.sets]
@@ -134,7 +136,7 @@ def build_tables(
     map_cells = np.array([n_bins[a].sum() for a in axes]) if n_components else np.zeros(0)
     by_size = np.argsort(cells, kind="stable")
     used = np.cumsum(cells[by_size] * ensemble.n_outputs + map_cells[by_size] / 2)
-    fits = (used <= max(TOTAL_CELLS, max_cells)) & (cells[by_size] * ensemble.n_outputs <= max_cells)
+    fits = (used <= max(scaled(TOTAL_CELLS), max_cells)) & (cells[by_size] * ensemble.n_outputs <= max_cells)
     tabulated[by_size[fits]] = True
     chosen = np.flatnonzero(tabulated)
 
@@ -204,8 +206,9 @@ def table_axes(
             codes = grid.slot_cuts(slot).astype(np.int64)
             edges = categories[feature][codes] if feature in categories else codes
         else:
-            # the bins where this component changes, then missing
-            first = np.append(np.unique(cells[:-1], return_index=True)[1], n_bins - 1)
+            # the bins that numbers reach where this component changes, then missing
+            reached = cells[: grid.n_reached(slot)]
+            first = np.append(np.unique(reached, return_index=True)[1], n_bins - 1)
             edges = grid.edges(slot)[first[1:-1] - 1]
         values = np.take(values, cells[first], axis=i)
         axes.append(Axis(names[feature], edges, bool(grid.categorical[slot]), len(first) - 1))

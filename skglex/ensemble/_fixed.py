@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._memory import scaled
 from skglex._parallel import weight_chunks
 from skglex.ensemble._leaves import LeafEnsemble
 from skglex.ensemble._patterns import TABLE_BUDGET, PatternGroups
@@ -82,7 +83,7 @@ class FixedWeights:
         n_patterns = np.where(needed, self.groups.n_patterns, 0)
         groups = replace(self.groups, table_ptr=np.concatenate([[0], np.cumsum(n_patterns)]))
         cost = np.add.reduceat(np.append(n_subsets, 0), group_leaf[:-1])
-        plan = weight_chunks(cost, TABLE_BUDGET)
+        plan = weight_chunks(cost, scaled(TABLE_BUDGET))
         for first, last in plan:
             l0, l1 = group_leaf[first], group_leaf[last]
             fixed = fixed_weights(

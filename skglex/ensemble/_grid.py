@@ -77,6 +77,11 @@ class Grid:
         bin_columns(columns, self.cuts, self.cut_ptr, *self._buckets, *how, start, out)
         return out
 
+    def n_reached(self, slot: int) -> int:
+        """Number of a numeric slot's bins that numbers reach: none goes right of ``x <= inf``."""
+        cuts = self.slot_cuts(slot)
+        return len(cuts) + 1 - int(self.less_equal and len(cuts) > 0 and cuts[-1] == np.inf)
+
     def edges(self, slot: int) -> NDArray[np.float64]:
         """Where bins begin, as float64 values: bin ``i`` of a numeric slot is ``[edges[i-1], edges[i])``.
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._memory import scaled
 from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.ensemble._leaves import LeafEnsemble
 from skglex.ensemble._patterns import TABLE_BUDGET, PatternGroups, group_patterns
@@ -148,7 +149,7 @@ def _sum_by_patterns(
     columns = ensemble.output[groups.group_leaf[:-1]].astype(np.int64)[:, None] + np.arange(width)
     column_ptr = width * np.arange(groups.n_groups + 1)
     value_ptr = width * groups.table_ptr
-    for first, last in weight_chunks(groups.n_patterns * width, TABLE_BUDGET):
+    for first, last in weight_chunks(groups.n_patterns * width, scaled(TABLE_BUDGET)):
         tables = np.zeros(value_ptr[last] - value_ptr[first])
         value_tables(
             groups.group_leaf,

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._memory import scaled
 from skglex._parallel import run, weight_chunks
 from skglex.ensemble._leaves import LeafEnsemble
 from skglex.ensemble._patterns import TABLE_BUDGET, PatternGroups
@@ -49,8 +50,8 @@ class Background:
         """Blocks of rows as bit sets by bin, arguments of `add_near_misses`."""
         n_rows = self.bins.shape[1]
         bin_ptr = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
-        size = 1 << 16
-        while size > 64 and (np.minimum(n_bins, size) + 1).sum() * min(size, n_rows) > 8 * BIT_SET_BYTES:
+        size, budget = 1 << 16, scaled(BIT_SET_BYTES)
+        while size > 64 and (np.minimum(n_bins, size) + 1).sum() * min(size, n_rows) > 8 * budget:
             size >>= 1
         equal = float(self.weight[0]) if (self.weight == self.weight[0]).all() else 0.0
         rank, row_ptr = np.empty(bin_ptr[-1], np.int32), np.empty(len(bin_ptr), np.int64)
@@ -263,7 +264,7 @@ def fixed_weights(
         weighting.fixed,
         [
             (ensemble, players, groups, first + a, first + b)
-            for a, b in weight_chunks(cost, TABLE_BUDGET // 64)
+            for a, b in weight_chunks(cost, scaled(TABLE_BUDGET) // 64)
         ],
         n_jobs=n_jobs,
         verbose=verbose,

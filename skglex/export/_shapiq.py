@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from skglex._decomposer import GlexDecomposer, _check_memory
+from skglex._decomposer import GlexDecomposer
+from skglex._memory import check_memory
 from skglex.export._optional import import_optional
 from skglex.inspection._tables import check_decomposer
 
@@ -72,7 +73,7 @@ def to_shapiq(
     chosen = np.array([c for c, s in enumerate(sets) if order is None or len(s) <= order], dtype=np.int64)
     Xt = decomposer._check_X(X)
     width = len(chosen) * decomposer._n_outputs
-    _check_memory((width, Xt.shape[0]), "components")
+    check_memory((width, Xt.shape[0]), "components")
     values = np.empty((Xt.shape[0], 1 + len(chosen)))
     values[:, 0] = np.ravel(decomposer.intercept_)[position]
     for start, stop, bins in decomposer._binned(Xt, width):

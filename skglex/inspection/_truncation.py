@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposer import GlexDecomposer
+from skglex._memory import scaled
 from skglex.inspection._tables import as_table, check_decomposer, label_columns, weighted_bins
 
 # Numbers of the buffer that components go through: 128 MB of float64.
@@ -164,7 +165,7 @@ def _sum_by_order(decomposer: GlexDecomposer, bins: NDArray[Any], n_orders: int)
     chosen = np.flatnonzero(orders <= n_orders)
     n_outputs, n = decomposer._n_outputs, bins.shape[1]
     out = np.zeros((n_orders, n_outputs, n))
-    size = max(_BUFFER // max(len(chosen) * n_outputs, 1), 1024)
+    size = max(scaled(_BUFFER) // max(len(chosen) * n_outputs, 1), 1024)
     for start in range(0, n if len(chosen) else 0, size):
         some = np.ascontiguousarray(bins[:, start : start + size])
         values = np.empty((len(chosen) * n_outputs, some.shape[1]))

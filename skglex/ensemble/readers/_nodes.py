@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from skglex.ensemble._grid import Grid
 from skglex.ensemble._leaves import LeafEnsemble, Trees, collect_conditions
+from skglex.exceptions import ZeroCoverWarning
 from skglex.kernels.trees import extract_leaves, measure_trees
 
 
@@ -133,7 +134,7 @@ def _shares(
         warnings.warn(
             f"{no_cover} nodes of the model have cover 0 (no training row reached them): their "
             f"path-dependent weights are taken as {ratio_without_cover:g} for each child, as the library does",
-            UserWarning,
+            ZeroCoverWarning,
             stacklevel=3,
         )
     return share

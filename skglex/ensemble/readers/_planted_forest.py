@@ -29,6 +29,7 @@ def read(model: Any) -> ReadModel:
             feature_names=None if names is None else [str(name) for name in names],
             categories=categories,
             unknown_is_missing=True,
+            finite="allow-nan",
         ),
         margin=model._margin,
         output=partial(_probabilities, model) if classifies else model.predict,

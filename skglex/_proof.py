@@ -1,0 +1,93 @@
+"""What keeps results honest: sums compared with the model's own margin, and warnings where numbers mean little."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex.ensemble.readers import ReadModel
+from skglex.exceptions import AdditivityError, SmallBackgroundWarning, StreamedComponentsWarning
+
+# The order whose 2 ** order background rows are enough for any.
+_LARGEST_SMALL_ORDER = 4
+
+
+def require_equal(
+    own: NDArray[np.float64],
+    ours: NDArray[np.float64],
+    rounding: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    what: str,
+    where: str,
+) -> None:
+    """Raise unless our sums of leaves or components are the model's own margin, up to rounding."""
+    rounding = np.broadcast_to(rounding, own.shape)
+    with np.errstate(invalid="ignore"):  # a target of one class gives infinite margins
+        error = np.where(own == ours, 0.0, np.abs(own - ours))
+    if not (close := error <= rounding).all():
+        row, output = np.unravel_index(np.argmax(np.where(close, -np.inf, error - rounding)), error.shape)
+        raise AdditivityError(
+            misread(
+                f"on row {rows[row]} its margin is {own[row, output]!r}, the {what} add up to "
+                f"{ours[row, output]!r}, off by {error[row, output]:.3g} (rounding: {rounding[row, output]:.1g})",
+                where,
+            )
+        )
+
+
+def rounding_of(read: ReadModel) -> NDArray[np.float64]:
+    """By how much a sum in float32 may differ from ours, per output.
+
+    The bound for the worst case: late trees add the same small value again and again, each time rounded the same way.
+    """
+    ensemble = read.ensemble
+    n_trees = np.zeros(ensemble.n_outputs)
+    scale = np.abs(ensemble.base).astype(np.float64)
+    width = ensemble.value.shape[1]
+    occupied = np.diff(ensemble.tree_ptr) > 0
+    if len(ensemble.value):
+        largest = np.maximum.reduceat(np.abs(ensemble.value), ensemble.tree_ptr[:-1][occupied])
+        first = ensemble.output[ensemble.tree_ptr[:-1][occupied]]
+        for v in range(width):
+            np.add.at(scale, first + v, largest[:, v])
+            np.add.at(n_trees, first + v, 1)
+    epsilon = float(np.finfo(np.float32).eps)
+    return epsilon / 2 * (8 + n_trees) * scale + np.finfo(np.float32).tiny
+
+
+def misread(what: str, where: str) -> str:
+    return (
+        f"the model was not read exactly: {what}. No component can be trusted, so {where} stops here. Please report "
+        "this with the model, the versions of its library and of treelite, and the row; check_additivity=False "
+        "skips this check"
+    )
+
+
+def warn_of_small_background(weight: NDArray[np.float64] | None, order: int) -> None:
+    """Warn where components of an order are averaged over few rows; ``weight`` is None where nobody knows it."""
+    if weight is None or order < 1:
+        return
+    scaled = weight / weight.max()  # squares of huge or tiny weights
+    n_rows = scaled.sum() ** 2 / (scaled**2).sum()
+    if n_rows < (needed := 2 ** min(order, _LARGEST_SMALL_ORDER)):
+        warnings.warn(
+            f"the background counts as {n_rows:.3g} rows (by their weights), few for components of order {order}, "
+            f"whose weights are shares of it: pass at least {needed} rows, lower max_interaction, or use "
+            "weighting='path_dependent'",
+            SmallBackgroundWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_streaming(tabulated: NDArray[np.bool_]) -> None:
+    """Warn where components have no table."""
+    if n_streamed := int((~tabulated).sum()):
+        warnings.warn(
+            f"{n_streamed:,} of {len(tabulated):,} components have too many cells for a table within the memory set "
+            "aside for tables: they are computed leaf by leaf each time, to the same values, but slower. Lower "
+            "max_interaction, or train on fewer bins (max_bin)",
+            StreamedComponentsWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,26 @@
+"""Errors and warnings with a category of their own, so that each can be filtered, or turned into an error, alone."""
+
+__all__ = ["AdditivityError", "SmallBackgroundWarning", "StreamedComponentsWarning", "ZeroCoverWarning"]
+
+
+class AdditivityError(RuntimeError):
+    """The leaves or the components do not add up to the model's own margin; no number of them can be trusted."""
+
+
+class SmallBackgroundWarning(UserWarning):
+    """The background has few rows for the order of the components, whose empirical weights are shares of it.
+
+    Fewer than ``2 ** order`` rows (16 for order four and more), counted as ``sum(w) ** 2 / sum(w ** 2)`` where
+    they have weights w. The decomposition is exact, but of a population that so few rows hardly stand for.
+    """
+
+
+class StreamedComponentsWarning(UserWarning):
+    """Some components have too many cells for a table within the memory set aside for tables.
+
+    They are computed leaf by leaf each time, to the same values, but slower.
+    """
+
+
+class ZeroCoverWarning(UserWarning):
+    """Nodes of the model have no cover, so the path-dependent weights of their children are a convention."""

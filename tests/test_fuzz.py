@@ -1,0 +1,304 @@
+"""Differential fuzzing: every way to a number against every other, and against brute force, on random models.
+
+``pytest -m fuzz --fuzz-cases 2000`` looks at 2,000 models per test, drawn anew.
+"""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from _fuzz import TRAINERS, Case, HandBuilt, hand_built_case, rows_at, trained
+from _oracles import (
+    brute_force_game,
+    game_components,
+    path_dependent_game,
+    shapley_interactions,
+    shapley_values,
+)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor, _parallel
+from skglex._proof import rounding_of
+from skglex.components import _shapley, _tables
+from skglex.ensemble import _sums
+from skglex.ensemble.readers import _base
+
+pytestmark = pytest.mark.fuzz
+WEIGHTINGS = st.sampled_from(["empirical", "path_dependent"])
+
+
+@pytest.fixture
+def fuzz(request, monkeypatch):
+    """Run a function of a case on cases of a strategy."""
+    monkeypatch.setitem(_base._READERS, "_fuzz", "_fuzz")
+    n_cases = request.config.getoption("--fuzz-cases")
+
+    def run(strategy, function, n_default):
+        @settings(
+            max_examples=n_cases or n_default,
+            derandomize=n_cases is None,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(strategy)
+        def check(case):
+            with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+                warnings.simplefilter("ignore")
+                function(case, patch)
+
+        check()
+
+    return run
+
+
+def hand_built_cases(kind):
+    return st.builds(
+        hand_built_case,
+        st.integers(0, 2**32 - 1),
+        kind=st.just(kind),
+        d=st.integers(1, 4),
+        n_trees=st.integers(1, 4),
+        max_depth=st.integers(0, 5),
+        n_outputs=st.integers(1, 3),
+        chain=st.sampled_from([False, False, False, True]),
+        weighting=WEIGHTINGS,
+        n_rows=st.sampled_from([1, 2, 12, 20]),
+        n_background=st.sampled_from([1, 2, 10, 10]),
+    )
+
+
+@pytest.mark.parametrize("kind", ["nodes", "xgboost", "treelite"])
+def test_hand_built(kind, fuzz):
+    fuzz(hand_built_cases(kind), check_case, {"nodes": 100}.get(kind, 30))
+
+
+@pytest.mark.parametrize("library", list(TRAINERS))
+def test_trained(library, fuzz):
+    cases = st.builds(
+        trained_case, st.integers(0, 2**32 - 1), st.just(library), st.integers(1, 4), WEIGHTINGS
+    )
+    fuzz(cases, check_case, 10)
+
+
+def test_nothing_is_right_of_infinity():
+    """A split of missing values from all others, as histogram boosting makes it: ``x <= inf``."""
+    X = np.array([[np.nan], [1.0], [2.0]] * 20)
+    model = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=2).fit(X, np.isnan(X[:, 0]))
+    decomposer = GlexDecomposer(model).fit(X)
+    component = decomposer.components_[0]
+    rows = np.array([[-np.inf], [1.5], [np.inf], [np.nan]])
+    assert np.inf in decomposer._model.ensemble.grid.cuts
+    bins = [np.searchsorted(component.edges[0], x, side="right") for x in rows[:3, 0]]
+    found = component.values[[*bins, component.axes[0].missing]]
+    assert np.array_equal(found, component.evaluate(rows))
+    assert np.allclose(decomposer.intercept_ + found, model.predict(rows), rtol=0, atol=1e-12)
+    axis = decomposer.feature_axis(0)
+    assert np.inf not in axis.edges
+    assert np.allclose(decomposer.background_weights(axis)[axis.missing], 1 / 3)
+    assert np.allclose(decomposer.background_weights(axis).sum(), 1)
+
+
+def test_a_planted_forest_takes_no_infinities():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    model = RandomPlantedForestRegressor(n_estimators=2, random_state=0).fit(X, X[:, 0])
+    decomposer = GlexDecomposer(model).fit(X)
+    for method in (model.predict, decomposer.transform, decomposer.shap_values):
+        with pytest.raises(ValueError, match="infinity"):
+            method(np.full((1, 2), np.inf))
+
+
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_no_rows_are_refused(n_rows, monkeypatch):
+    monkeypatch.setitem(_base._READERS, "_fuzz", "_fuzz")
+    case = hand_built_case(
+        0,
+        kind="nodes",
+        d=2,
+        n_trees=1,
+        max_depth=2,
+        n_outputs=1,
+        chain=False,
+        weighting="empirical",
+        n_rows=n_rows,
+        n_background=1,
+    )
+    with pytest.raises(ValueError, match="0 sample"):
+        GlexDecomposer(case.model).fit(case.rows[:0])
+    decomposer = GlexDecomposer(case.model).fit(case.rows)
+    for method in (decomposer.transform, decomposer.shap_values):
+        with pytest.raises(ValueError, match="0 sample"):
+            method(case.rows[:0])
+
+
+def trained_case(seed, library, d, weighting):
+    rng = np.random.default_rng(seed)
+    model, X = trained(rng, library, d)
+    weighting = "empirical" if library == "planted" else weighting
+    n = int(rng.choice([1, 2, 8]))
+    background = X[rng.integers(0, len(X), n)]
+    if (
+        library in ("planted",)
+        or "Isolation" in type(model).__name__
+        or "GradientBoostingR" in type(model).__name__
+    ):
+        background = np.nan_to_num(background)
+    return Case(
+        model=model,
+        background=background,
+        rows=None,
+        weight=rng.integers(1, 4, n) if rng.random() < 0.5 else None,
+        weighting=weighting,
+        rng=rng,
+    )
+
+
+def complete(case, decomposer):
+    """What a trained model's case needs of the model as it was read: rows at its thresholds, its margin, the oracle."""
+    read = decomposer._model
+    grid, d = read.ensemble.grid, read.input.n_features
+    cuts = {int(j): grid.slot_cuts(s) for s, j in enumerate(grid.features)}
+    case.rows = rows_at(
+        case.rng, cuts, int(case.rng.choice([1, 2, 16])), d, finite=read.input.finite is not False
+    )
+
+    def margin(X):
+        return np.asarray(read.margin(X), dtype=float).reshape(len(X), -1)
+
+    case.margin = margin
+    case.error = float(rounding_of(read).max()) * 2**d
+    if case.weighting == "empirical":
+        case.game = lambda X: brute_force_game(margin, X, case.background, case.weight)
+    elif "xgboost" in type(case.model).__module__ and np.isnan(read.input.missing):
+        case.game = lambda X: path_dependent_game(case.model, X, read.ensemble.base)
+
+
+def check_case(case, patch):
+    params = {"weighting": case.weighting}
+
+    def fitted(model=case.model, **more):
+        return GlexDecomposer(model, **params, **more).fit(case.background, sample_weight=case.weight)
+
+    dec = fitted()
+    if case.rows is None:
+        complete(case, dec)
+    rows, rng, d = case.rows, case.rng, case.rows.shape[1]
+    n = len(rows)
+    margin = case.margin(rows)
+    n_outputs = margin.shape[1]
+    names = [set(c.features) for c in dec.components_]
+    sets = [tuple(j for j in range(d) if f"x{j}" in s) for s in names]
+    transformed = dec.transform(rows)
+    columns = transformed.reshape(n, n_outputs, -1)
+    intercept = np.broadcast_to(np.reshape(dec.intercept_, (1, -1)), margin.shape)
+    close = {"rtol": 0, "atol": case.error}
+    # everything that is only ours is float64 throughout
+    size = max(np.abs(part).max(initial=0) for part in (margin, columns, intercept)) + case.error
+    exact = {"rtol": 0, "atol": 1e-12 * size * 2**d + 1e-300 if case.hand_built is None else case.error}
+
+    # sums, and the oracle
+    assert np.allclose(intercept + columns.sum(axis=2), margin, **close)
+    phi = dec.shap_values(rows).reshape(n, d, n_outputs)
+    pairs = dec.shap_interaction_values(rows).reshape(n, d, d, n_outputs)
+    chosen = sorted(rng.choice(d, size=int(rng.integers(1, d + 1)), replace=False).tolist())
+    dependence = dec.partial_dependence(chosen, rows).reshape(n, -1)
+    own = {(): intercept, **{s: columns[:, :, c] for c, s in enumerate(sets)}}
+    if case.game is not None:
+        game = case.game(rows)
+        for s, expected in game_components(game).items():
+            assert np.allclose(own.get(s, 0.0), expected, **close), s
+        assert np.allclose(dependence, game[tuple(chosen)], **close)
+    # the identities
+    zeros = np.zeros((n, n_outputs))
+    full = {s: own.get(s, zeros) for s in own}
+    assert np.allclose(phi, shapley_values(full, d), **exact)
+    assert np.allclose(pairs, shapley_interactions(full, d), **exact)
+    inside = sum((m for s, m in own.items() if set(s) <= set(chosen)), zeros)
+    assert np.allclose(dependence, inside, **exact)
+
+    # tables as users see them
+    for component in dec.components_:
+        cells = tuple(
+            np.where(np.isnan(x), axis.missing, np.searchsorted(axis.edges, x, side="right"))
+            for axis in component.axes
+            for x in [rows[:, int(axis.feature[1:])]]
+            if not axis.categorical
+        )
+        if len(cells) == component.order and not special_input(dec):
+            assert np.array_equal(component.values[cells], component.evaluate(rows)), component.name
+
+    # removed features have no effect
+    if len(chosen) < d:
+        remover = FeatureRemover(case.model, chosen, **params).fit(case.background, sample_weight=case.weight)
+        debiased = remover.margin(rows)
+        untouched = sum((m for s, m in own.items() if not set(s) & set(chosen)), zeros)
+        assert np.allclose(debiased.reshape(n, -1), untouched, **exact)
+        garbage = rows.copy()
+        garbage[:, chosen] = rng.choice([np.nan, np.inf, 0.0, 1.0, 1e300], size=(n, len(chosen)))
+        assert np.array_equal(remover.margin(garbage), debiased)
+
+    # to the bit: rows in any order, again, in other chunks, by any number of threads, saved and loaded
+    order = rng.integers(0, n, 2 * n)
+    assert np.array_equal(dec.transform(rows[order]), transformed[order])
+    loaded = pickle.loads(pickle.dumps(dec))
+    assert np.array_equal(loaded.transform(rows), transformed)
+    assert np.array_equal(loaded.shap_values(rows).reshape(phi.shape), phi)
+    with patch.context() as chunks:
+        chunks.setattr(_parallel, "row_chunks", None)  # by name in every module
+        for module in modules_of("row_chunks"):
+            chunks.setattr(module, "row_chunks", lambda n: [(r, min(r + 3, n)) for r in range(0, n, 3)])
+        by_chunk = [dec.transform(rows), dec._decomposition.margins(binned(dec, rows))]
+        assert np.array_equal(by_chunk[0], transformed)
+        if rng.random() < 0.2:
+            threads = fitted(n_jobs=2)
+            assert np.array_equal(threads.transform(rows), transformed)
+            assert np.array_equal(threads.shap_values(rows), dec.set_params(n_jobs=1).shap_values(rows))
+
+    # one engine against another
+    patch.setitem(_tables.build_tables.__kwdefaults__, "max_cells", 0)
+    assert np.allclose(fitted().transform(rows), transformed, **exact)
+    for factor in (0.0, 1e9):
+        patch.setattr(_shapley, "_FACTOR", factor)
+        patch.setattr(_shapley, "KEPT_ENTRIES", 64)
+        again = fitted()
+        assert np.allclose(again.shap_values(rows).reshape(phi.shape), phi, **exact)
+        assert np.allclose(again.shap_interaction_values(rows).reshape(pairs.shape), pairs, **exact)
+    sums = dec._decomposition.margins
+    for visit in (0.0, np.inf):
+        patch.setattr(_sums, "_VISIT", visit)
+        assert np.allclose(sums(binned(dec, rows)).T, margin, **close)
+        if len(chosen) < d:
+            assert np.allclose(remover.margin(rows), debiased, **exact)
+
+    # what a background row weighs, and the order of rows and columns
+    if case.weighting == "empirical":
+        weight = np.ones(len(case.background), int) if case.weight is None else case.weight
+        repeated = rng.permutation(np.repeat(np.arange(len(weight)), weight))
+        again = GlexDecomposer(case.model).fit(case.background[repeated])
+        assert np.allclose(again.transform(rows), transformed, **exact)
+    if isinstance(case.model, HandBuilt):
+        order = rng.permutation(d)
+        permuted = GlexDecomposer(case.model.with_columns_permuted(order), **params)
+        permuted.fit(case.background[:, order], sample_weight=case.weight)
+        assert np.allclose(permuted.shap_values(rows[:, order]).reshape(phi.shape), phi[:, order], **exact)
+
+
+def special_input(decomposer):
+    """Whether the model changes numbers before it compares them."""
+    spec = decomposer._model.input
+    return bool(spec.missing_zeros) or not np.isnan(spec.missing) or bool(spec.encoders)
+
+
+def binned(decomposer, rows):
+    from skglex._input import bin_rows
+
+    return bin_rows(rows, decomposer._model.input, decomposer._model.ensemble.grid)
+
+
+def modules_of(name):
+    import sys
+
+    return [m for key, m in list(sys.modules.items()) if key.startswith("skglex") and name in vars(m)]

@@ -1,0 +1,115 @@
+"""Wrong sums raise; numbers that mean little come with a warning of a category of its own."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from _fuzz import hand_built
+from xgboost import XGBClassifier, XGBRegressor
+
+from skglex import GlexDecomposer
+from skglex.components import _tables
+from skglex.ensemble.readers import _base
+from skglex.exceptions import (
+    AdditivityError,
+    SmallBackgroundWarning,
+    StreamedComponentsWarning,
+    ZeroCoverWarning,
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    return X, X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + rng.normal(size=300)
+
+
+@pytest.fixture
+def misread(data, monkeypatch):
+    """A decomposer whose leaves send missing values the wrong way; its background has none."""
+    X, y = data
+    with_missing = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
+    model = XGBRegressor(n_estimators=5, max_depth=3).fit(with_missing, y)
+
+    def read(model):
+        right = original(model)
+        trees = right.ensemble.trees._replace(missing_left=1 - right.ensemble.trees.missing_left)
+        conditions = right.ensemble.conditions
+        end = (right.ensemble.grid.n_bins - 1)[conditions.feature]
+        none = np.iinfo(conditions.missing.dtype).max
+        missing = np.where(conditions.missing == none, end, none).astype(conditions.missing.dtype)
+        ensemble = replace(right.ensemble, trees=trees, conditions=conditions._replace(missing=missing))
+        return replace(right, ensemble=ensemble)
+
+    original = _base.find_reader(model)
+    monkeypatch.setattr("skglex._wrapping.find_reader", lambda model: read)
+    return model
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"max_interaction": 1}, {"max_interaction": 1, "remainder": False}, {"dtype": np.float32}],
+)
+def test_a_sum_that_misses_the_margin_raises(data, misread, params):
+    X = data[0]
+    decomposer = GlexDecomposer(misread, **params).fit(X)
+    decomposer.transform(X)  # nothing is missing
+    holes = np.where(np.random.default_rng(2).random(X.shape) < 0.3, np.nan, X)
+    with pytest.raises(AdditivityError, match=r"on row \d+ its margin is .* transform stops here"):
+        decomposer.transform(holes)
+    assert decomposer.set_params(check_additivity=False).transform(holes).shape[0] == len(X)
+    with pytest.raises(AdditivityError, match=r"the leaves add up to .* fit stops here"):
+        GlexDecomposer(misread, **params).fit(holes)
+
+
+def test_right_sums_pass(data):
+    X, y = data
+    for model in (XGBRegressor(n_estimators=50), XGBClassifier(n_estimators=20)):
+        model.fit(X, y if isinstance(model, XGBRegressor) else np.digitize(y, [-0.5, 0.5]))
+        for dtype in (np.float64, np.float32):
+            GlexDecomposer(model, max_interaction=2, dtype=dtype).fit(X).transform(X)
+
+
+@pytest.mark.parametrize(
+    ("n", "weight", "order", "few"),
+    [(3, None, 2, True), (4, None, 2, False), (15, None, None, True), (16, None, None, False)]
+    + [(300, [1e300] + [0.0] * 299, 1, True), (300, [1e-300] * 300, None, False)],
+)
+def test_small_backgrounds(data, n, weight, order, few):
+    X, y = data
+    model = XGBRegressor(n_estimators=20, max_depth=4).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SmallBackgroundWarning)
+        decomposer = GlexDecomposer(model, max_interaction=order)
+        if few:
+            with pytest.raises(SmallBackgroundWarning, match=r"counts as \S+ rows .* of order"):
+                decomposer.fit(X[:n], sample_weight=weight)
+        else:
+            decomposer.fit(X[:n], sample_weight=weight)
+        # its weights are no shares of the background
+        GlexDecomposer(model, weighting="path_dependent").fit(X[:1])
+
+
+def test_streamed_components(data, monkeypatch):
+    X, y = data
+    decomposer = GlexDecomposer(XGBRegressor(n_estimators=20, max_depth=4).fit(X, y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", StreamedComponentsWarning)
+        decomposer.fit(X)
+    monkeypatch.setitem(_tables.build_tables.__kwdefaults__, "max_cells", 300)
+    with pytest.warns(StreamedComponentsWarning, match=r"\d+ of 15 components"):
+        decomposer.fit(X)
+
+
+def test_nodes_without_cover(monkeypatch):
+    monkeypatch.setitem(_base._READERS, "_fuzz", "_fuzz")
+    model = hand_built(np.random.default_rng(0), d=2, n_trees=2, max_depth=3, extreme=False)
+    model.nodes.cover[:] = 0
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ZeroCoverWarning)
+        GlexDecomposer(model).fit(X)  # empirical weights need none
+        with pytest.raises(ZeroCoverWarning, match="cover 0"):
+            GlexDecomposer(model, weighting="path_dependent").fit(X)
