@@ -19,6 +19,7 @@ from skglex._distributed import is_dask, per_partition
 from skglex._features import column_names, group_features, list_features, output_names, resolve_features
 from skglex._html import ComponentsHTMLMixin
 from skglex._input import bin_chunks, bin_rows
+from skglex._state import restore_on_failure
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import (
     Axis,
@@ -207,6 +208,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         self.random_state = random_state
         self.verbose = verbose
 
+    @restore_on_failure
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> GlexDecomposer:
         """Take or fit the estimator and split it into components.
