@@ -204,8 +204,9 @@ def table_axes(
             codes = grid.slot_cuts(slot).astype(np.int64)
             edges = categories[feature][codes] if feature in categories else codes
         else:
-            # the bins where this component changes, then missing
-            first = np.append(np.unique(cells[:-1], return_index=True)[1], n_bins - 1)
+            # the bins where this component changes, then missing; nothing is beyond x <= infinity
+            beyond = grid.less_equal and bool(np.isposinf(grid.slot_cuts(slot)[-1:]).any())
+            first = np.append(np.unique(cells[: n_bins - 1 - beyond], return_index=True)[1], n_bins - 1)
             edges = grid.edges(slot)[first[1:-1] - 1]
         values = np.take(values, cells[first], axis=i)
         axes.append(Axis(names[feature], edges, bool(grid.categorical[slot]), len(first) - 1))
