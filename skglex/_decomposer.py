@@ -20,6 +20,7 @@ from skglex._html import ComponentsHTMLMixin
 from skglex._input import bin_chunks, bin_rows, take_rows
 from skglex._memory import check_memory, scaled
 from skglex._proof import require_equal, rounding_of, warn_of_small_background, warn_of_streaming
+from skglex._state import restore_on_failure
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import (
     Axis,
@@ -235,6 +236,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         self.random_state = random_state
         self.verbose = verbose
 
+    @restore_on_failure
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> GlexDecomposer:
         """Take or fit the estimator and split it into components.

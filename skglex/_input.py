@@ -25,11 +25,18 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
+def as_numpy(X: Any) -> Any:
+    """Arrays of other libraries (the array API) as NumPy's; one on a GPU raises its library's TypeError."""
+    other = hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
+    return np.asarray(X) if other else X
+
+
 def check_rows(X: Any, objects: bool = False) -> Any:
     """Check arrays and sparse matrices as scikit-learn does; data frames keep their columns' types.
 
     So do arrays of objects, on request.
     """
+    X = as_numpy(X)
     if hasattr(X, "collect") and not hasattr(X, "shape"):
         raise ValueError(f"X is a {type(X).__name__}, whose rows are not there yet: pass X.collect()")
     if not is_frame(X):

@@ -24,10 +24,23 @@ def run(
 ) -> list[Any]:
     """Call ``function(*task)`` for every task in threads; with ``verbose``, show a progress bar."""
     if len(tasks) < 2 or effective_n_jobs(n_jobs) == 1:
-        return [function(*task) for task in _progress(tasks, len(tasks), verbose, label)]
+        try:
+            return [function(*task) for task in _progress(tasks, len(tasks), verbose, label)]
+        except SystemError as error:
+            _raise_interrupt(error)
+            raise
     parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
     results = parallel(delayed(function)(*task) for task in tasks)
     return list(_progress(results, len(tasks), verbose, label))
+
+
+def _raise_interrupt(error: BaseException) -> None:
+    """Raise the interrupt at the root of an error: numba, boxing a kernel's result, makes SystemErrors of it."""
+    root = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    if isinstance(root, KeyboardInterrupt):
+        raise KeyboardInterrupt from None
 
 
 def row_chunks(n_rows: int) -> list[tuple[int, int]]:

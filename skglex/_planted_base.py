@@ -13,14 +13,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from skglex._input import as_numpy
 from skglex._parallel import run
 from skglex._planted_categories import category_codes, encode_categories, order_by_target, ranks
 from skglex._planted_leaves import PlantedLeaves, encode_columns
+from skglex._state import VersionedState, restore_on_failure
 from skglex.kernels.planted_forest import grow_family
 from skglex.kernels.planted_split import RANDOM
 
 
-class BasePlantedForest(BaseEstimator, ABC):
+class BasePlantedForest(VersionedState, BaseEstimator, ABC):
     """Grow families on coded features, and sum their leaves."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -57,6 +59,7 @@ class BasePlantedForest(BaseEstimator, ABC):
         """Values with one column per output, from those with one per fitted column."""
         return values
 
+    @restore_on_failure
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the forest.
@@ -75,6 +78,7 @@ class BasePlantedForest(BaseEstimator, ABC):
         self
             The fitted forest itself.
         """
+        X, y, sample_weight = as_numpy(X), as_numpy(y), as_numpy(sample_weight)
         more = self.warm_start and hasattr(self, "leaves_")
         n_old = self.leaves_.n_families if more else 0
         if self.n_estimators < n_old:
@@ -157,7 +161,7 @@ class BasePlantedForest(BaseEstimator, ABC):
 
     def _encode(self, X: Any) -> NDArray[np.float64]:
         """Rows as the boxes see them: categories replaced by their places, missing values NaN."""
-        X = encode_categories(X, self.categories_)
+        X = encode_categories(as_numpy(X), self.categories_)
         return validate_data(self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite="allow-nan")
 
     def _margin(self, X: Any) -> NDArray[np.float64]:

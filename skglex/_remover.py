@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._distributed import per_partition
 from skglex._features import list_features, resolve_features
-from skglex._input import bin_chunks, bin_rows, fill_columns, is_frame, take_rows, with_column_of
+from skglex._input import as_numpy, bin_chunks, bin_rows, fill_columns, is_frame, take_rows, with_column_of
 from skglex._links import inverse_link
+from skglex._state import restore_on_failure
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import average_out
 from skglex.ensemble._sums import LeafSum
@@ -220,6 +221,7 @@ class FeatureRemover(TreeModelWrapper):
                 own.poor_score = True
         return tags
 
+    @restore_on_failure
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> FeatureRemover:
         """Take or fit the estimator, and average the features out of it.
@@ -252,7 +254,7 @@ class FeatureRemover(TreeModelWrapper):
             warnings.warn(
                 "all features are removed: the predictions are constant, the intercept",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if self._model.isolation is not None:
             self.offset_ = self._model.isolation.offset
@@ -559,7 +561,7 @@ class FeatureRemover(TreeModelWrapper):
                         "permuted on the background, so there is nothing to remove. If it has one value there, pass "
                         "a background where it varies, or name columns after the preprocessing",
                         UserWarning,
-                        stacklevel=4,
+                        stacklevel=5,
                     )
                 removed |= outputs
         if encoded:  # all that comes of a raw column may have been named: it is not needed then
@@ -628,7 +630,7 @@ class FeatureRemover(TreeModelWrapper):
             # the preprocessing or the model may refuse some of them
             numbers = self._preprocess is not None or bool(self._model.input.finite)
             # one row of the background stands in for removed columns that are absent or hold anything at all
-            X = fill_columns(X, self._raw_removed, self._row, names, numbers=numbers)
+            X = fill_columns(as_numpy(X), self._raw_removed, self._row, names, numbers=numbers)
         elif is_frame(X) and names is not None:
             given = {str(name) for name in X.columns}
             if absent := [str(names[i]) for i in self._raw_removed if str(names[i]) not in given]:

@@ -33,6 +33,7 @@ from sklearn.utils.validation import (
 
 from skglex._distributed import is_dask
 from skglex._input import (
+    as_numpy,
     bin_chunks,
     bin_rows,
     categories_of,
@@ -42,6 +43,7 @@ from skglex._input import (
     take_rows,
 )
 from skglex._proof import misread, require_equal, rounding_of
+from skglex._state import VersionedState
 from skglex.ensemble._sums import LeafSum
 from skglex.ensemble._weights import Background, PathDependent, Weighting
 from skglex.ensemble.readers import ReadModel, averages_probabilities, find_reader, takes_any_labels
@@ -51,7 +53,7 @@ from skglex.exceptions import AdditivityError
 _PROOF_ROWS = 1000
 
 
-class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
+class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
     """Base of the meta-estimators around tree models."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -104,6 +106,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
         if is_dask(X):
             X, sample_weight, partitions = self._take_partitions(X, y, sample_weight)
             y = None
+        X, y, sample_weight = as_numpy(X), as_numpy(y), as_numpy(sample_weight)
         if not isinstance(_thaw(self.estimator), Pipeline):
             X = check_rows(X, self._takes_objects)
         elif not hasattr(X, "shape"):
@@ -121,7 +124,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                     f"the {type(self.estimator).__name__} is used as it is: {', '.join(fit_params)} passed to fit "
                     "has no effect",
                     UserWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
         else:
             self.estimator_ = self._fit_clone(X, y, sample_weight, weight, fit_params)
@@ -151,7 +154,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                     "have. Use weighting='empirical'"
                 )
             for warning in caught:
-                warnings.warn(str(warning.message), warning.category, stacklevel=4)
+                warnings.warn(str(warning.message), warning.category, stacklevel=5)
         if partitions is None or self.n_background is not None:
             self._keep_background(Xt, weight)
             if partitions is not None:
@@ -205,7 +208,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
                 f"the {type(estimator).__name__} is fitted already and will be cloned and fitted again, since y was "
                 "passed. To keep it as it is, pass sklearn.frozen.FrozenEstimator(estimator) or prefit=True",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         return fitted and y is None
 
@@ -230,7 +233,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
             warnings.warn(
                 f"the model is fitted with {offset.pop()}, which is not part of it: it is decomposed without",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         if get_config()["enable_metadata_routing"]:
             given = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -277,6 +280,7 @@ class TreeModelWrapper(MetaEstimatorMixin, BaseEstimator):
     def _check_X(self, X: Any) -> Any:
         """Check rows given after fitting, and take them to the model's space."""
         check_is_fitted(self)
+        X = as_numpy(X)
         if self._preprocess is None:
             X = check_rows(X, self._takes_objects)
         X = validate_data(self, X, reset=False, skip_check_array=True)

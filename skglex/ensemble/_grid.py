@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,9 @@ class Grid:
     categorical: NDArray[np.bool_]
     less_equal: bool
     as_float32: bool
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_buckets"}
 
     @property
     def n_bins(self) -> NDArray[np.int64]:

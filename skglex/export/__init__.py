@@ -3,5 +3,6 @@
 from skglex.export._ebm import to_ebm
 from skglex.export._shap import to_shap
 from skglex.export._shapiq import to_shapiq
+from skglex.export._store import StoredComponents, load_components, save_components
 
-__all__ = ["to_ebm", "to_shap", "to_shapiq"]
+__all__ = ["StoredComponents", "load_components", "save_components", "to_ebm", "to_shap", "to_shapiq"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import Any, Literal
 
@@ -43,8 +44,35 @@ _AVERAGES = (
 LARGEST_ZERO = float(np.float32(1e-35))
 
 
+class _PlainState:
+    """Saved with partial functions and sets as tuples: skops would have users trust all of their types."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: _to_plain(value) for name, value in self.__dict__.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: _from_plain(value) for name, value in state.items()})
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, partial):
+        return "partial", value.func, list(value.args), value.keywords
+    if isinstance(value, frozenset):
+        return "frozenset", sorted(value)
+    return {key: _to_plain(v) for key, v in value.items()} if isinstance(value, dict) else value
+
+
+def _from_plain(value: Any) -> Any:
+    match value:
+        case ("partial", function, args, keywords):
+            return partial(function, *args, **keywords)
+        case ("frozenset", members):
+            return frozenset(members)
+    return {key: _from_plain(v) for key, v in value.items()} if isinstance(value, dict) else value
+
+
 @dataclass(frozen=True)
-class InputSpec:
+class InputSpec(_PlainState):
     """How a model takes its input.
 
     Attributes
@@ -117,7 +145,7 @@ class Isolation:
 
 
 @dataclass(frozen=True)
-class ReadModel:
+class ReadModel(_PlainState):
     """A model read into leaves.
 
     Attributes

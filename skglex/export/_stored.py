@@ -1,0 +1,158 @@
+"""Is what a file of components says consistent? Asked before anything is made of it."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_DESCRIPTION: dict[str, type | tuple[type, ...]] = {
+    "version": str,
+    "link": str,
+    "feature_names": list,
+    "features": list,
+    "grouped": list,
+    "components": list,
+    "codes": dict,
+    "input": dict,
+    "named": bool,
+    "complete": bool,
+    "as_float32": bool,
+    "outputs": (list, type(None)),
+}
+_INPUT: dict[str, type | tuple[type, ...]] = {
+    "categories": dict,
+    "frame_categories": (list, type(None)),
+    "missing": (int, float, type(None)),
+    "missing_zeros": list,
+    "unknown_is_missing": bool,
+    "sparse_is_missing": (bool, type(None)),
+    "by_value": bool,
+    "finite": (bool, str),
+    "truncates_codes": bool,
+    "integers_as_float32": bool,
+}
+_LARGEST_CODE = 1 << 53
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def check_numbers(content: bytes, name: str, kind: str) -> NDArray[Any]:
+    """A one-dimensional array from the bytes of a .npy file, as long as its header says."""
+    file = BytesIO(content)
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"{name} has the .npy version {version}, expected (1, 0)")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    data = content[file.tell() :]
+    if dtype != np.dtype(kind) or len(shape) != 1 or len(data) != shape[0] * dtype.itemsize:
+        raise ValueError(
+            f"{name} has {len(data)} bytes of shape {shape} and type {dtype}, expected one dimension of {kind}"
+        )
+    return np.frombuffer(data, dtype).astype(kind[1:])
+
+
+def check_description(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise unless the JSON and the arrays fit together."""
+    _check_types(description, _DESCRIPTION, "components.json")
+    _check_types(description["input"], _INPUT, "input")
+    n_features, n_outputs = len(description["feature_names"]), len(arrays["intercept"])
+    for key in ("feature_names", "features", "grouped"):
+        _require(all(isinstance(name, str) for name in description[key]), f"{key} holds strings")
+    outputs = description["outputs"]
+    _require(n_outputs > 0 and (n_outputs == 1) == (outputs is None), "outputs labels several outputs")
+    _require(outputs is None or len(outputs) == n_outputs, "outputs has one label for each output")
+    codes = {_position(j, n_features): values for j, values in description["codes"].items()}
+    for values in codes.values():
+        _require(_increasing(values), "codes increase")
+    _check_input(description["input"], codes, n_features)
+    _check_tables(description["components"], set(description["features"]), codes, n_features, arrays)
+
+
+def _check_input(given: dict[str, Any], codes: dict[int, list[int]], n_features: int) -> None:
+    _require(given["finite"] in (True, False, "allow-nan"), "finite is true, false or allow-nan")
+    _require(given["missing"] is None or abs(given["missing"]) <= _LARGEST, "missing is a finite number")
+    for j in given["missing_zeros"]:
+        _require(isinstance(j, int) and 0 <= j < n_features, "missing_zeros holds positions of features")
+    for j, values in given["categories"].items():
+        position = _position(j, n_features)
+        _check_categories(values)
+        of_column = codes.get(position, [])
+        _require(not of_column or of_column[-1] < len(values), "codes are positions among the categories")
+    for values in given["frame_categories"] or []:
+        _check_categories(values)
+
+
+def _check_categories(values: Any) -> None:
+    _require(
+        isinstance(values, list) and all(isinstance(v, (str, bool, int, float)) for v in values),
+        "categories are strings, numbers and booleans",
+    )
+
+
+def _check_tables(
+    components: list[Any],
+    features: set[str],
+    codes: dict[int, list[int]],
+    n_features: int,
+    arrays: dict[str, NDArray[Any]],
+) -> None:
+    n_outputs, n_edges = len(arrays["intercept"]), arrays["n_edges"].tolist()
+    _require(
+        min(n_edges, default=0) >= 0 and sum(n_edges) == len(arrays["edges"]), "n_edges counts the edges"
+    )
+    edges = arrays["edges"]
+    inside = np.ones(max(len(edges) - 1, 0), dtype=bool)
+    ends = np.cumsum(arrays["n_edges"])
+    inside[ends[(ends > 0) & (ends < len(edges))] - 1] = False
+    _require(not np.isnan(edges).any() and not (inside & (edges[1:] < edges[:-1])).any(), "edges increase")
+    axis = size = 0
+    for component in components:
+        _require(isinstance(component, dict), "components holds objects")
+        _check_types(component, {"name": str, "features": list, "columns": list}, "a component")
+        columns = component["columns"]
+        _require(
+            len(component["features"]) > 0
+            and all(isinstance(f, str) and f in features for f in component["features"]),
+            "a component's features are among the features",
+        )
+        _require(
+            0 < len(columns) < 64 and all(type(j) is int and 0 <= j < n_features for j in columns),
+            "columns holds positions of features",
+        )
+        n_numeric = sum(j not in codes for j in columns)
+        _require(axis + n_numeric <= len(n_edges), "n_edges has an entry for every numeric axis")
+        inner = iter(n_edges[axis : axis + n_numeric])
+        size += n_outputs * prod((len(codes[j]) if j in codes else next(inner)) + 2 for j in columns)
+        axis += n_numeric
+    _require(axis == len(n_edges), "n_edges has an entry for every numeric axis")
+    _require(size == len(arrays["values"]), "values fill the tables")
+    _require(
+        len(arrays["importances"]) == len(components) * n_outputs, "importances has one for each component"
+    )
+
+
+def _check_types(given: dict[str, Any], kinds: dict[str, Any], what: str) -> None:
+    for key, kind in kinds.items():
+        if key not in given:
+            raise ValueError(f"{what} lacks {key!r}")
+        if not isinstance(given[key], kind):
+            raise ValueError(f"{what} has {given[key]!r:.40} for {key!r}, expected {kind}")
+
+
+def _position(key: str, n_features: int) -> int:
+    _require(key.isdecimal() and len(key) < 10 and int(key) < n_features, "keys are positions of features")
+    return int(key)
+
+
+def _increasing(values: Any) -> bool:
+    if not isinstance(values, list) or not all(type(v) is int and 0 <= v < _LARGEST_CODE for v in values):
+        return False
+    return values == sorted(set(values))
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"it is damaged: it does not hold that {what}")
