@@ -4,7 +4,14 @@ __all__ = ["AdditivityError", "SmallBackgroundWarning", "StreamedComponentsWarni
 
 
 class AdditivityError(RuntimeError):
-    """The leaves or the components do not add up to the model's own margin; no number of them can be trusted."""
+    """The leaves or the components do not add up to the model's own margin; no number of them can be trusted.
+
+    Examples
+    --------
+    >>> from skglex.exceptions import AdditivityError
+    >>> issubclass(AdditivityError, RuntimeError)
+    True
+    """
 
 
 class SmallBackgroundWarning(UserWarning):
@@ -12,6 +19,13 @@ class SmallBackgroundWarning(UserWarning):
 
     Fewer than ``2 ** order`` rows (16 for order four and more), counted as ``sum(w) ** 2 / sum(w ** 2)`` where
     they have weights w. The decomposition is exact, but of a population that so few rows hardly stand for.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skglex.exceptions import SmallBackgroundWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", SmallBackgroundWarning)  # stop instead
     """
 
 
@@ -19,8 +33,23 @@ class StreamedComponentsWarning(UserWarning):
     """Some components have too many cells for a table within the memory set aside for tables.
 
     They are computed leaf by leaf each time, to the same values, but slower.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skglex.exceptions import StreamedComponentsWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", StreamedComponentsWarning)  # stop instead
     """
 
 
 class ZeroCoverWarning(UserWarning):
-    """Nodes of the model have no cover, so the path-dependent weights of their children are a convention."""
+    """Nodes of the model have no cover, so the path-dependent weights of their children are a convention.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skglex.exceptions import ZeroCoverWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ZeroCoverWarning)  # stop instead
+    """

@@ -34,6 +34,13 @@ _ARRAYS = {"intercept": "<f8", "edges": "<f8", "n_edges": "<i8", "values": "<f8"
 class StoredComponents:
     """Components that were saved with `save_components`: no model, no background.
 
+    Parameters
+    ----------
+    description : dict
+        What the file says, as `load_components` checks it.
+    arrays : dict of ndarray
+        The file's arrays.
+
     Attributes
     ----------
     intercept_ : float, or ndarray of shape (n_outputs,)
@@ -52,6 +59,24 @@ class StoredComponents:
         any.
     version : str
         Of skglex, that wrote the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from skglex import GlexDecomposer
+    >>> from skglex.export import load_components, save_components
+    >>> from xgboost import XGBRegressor
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, X[:, 0] + 2 * X[:, 0] * X[:, 1])
+    >>> decomposer = GlexDecomposer(model).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_components(decomposer, f"{folder}/components.zip")
+    ...     stored = load_components(f"{folder}/components.zip")
+    >>> np.array_equal(stored.evaluate(X), decomposer.transform(X))
+    True
+    >>> np.allclose(stored.margin(X), model.predict(X), atol=1e-5)
+    True
     """
 
     def __init__(self, description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -114,10 +139,12 @@ class StoredComponents:
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            As for `evaluate`.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The raw score.
 
         Raises
         ------
@@ -236,6 +263,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
 
     Examples
     --------
+    >>> import tempfile
     >>> import numpy as np
     >>> from skglex import GlexDecomposer
     >>> from skglex.export import load_components, save_components
@@ -243,9 +271,12 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, X[:, 0] + 2 * X[:, 0] * X[:, 1])
     >>> decomposer = GlexDecomposer(model).fit(X)
-    >>> save_components(decomposer, "components.zip")  # doctest: +SKIP
-    >>> stored = load_components("components.zip")  # doctest: +SKIP
-    >>> np.array_equal(stored.evaluate(X), decomposer.transform(X))  # doctest: +SKIP
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_components(decomposer, f"{folder}/components.zip")
+    ...     stored = load_components(f"{folder}/components.zip")
+    >>> np.array_equal(stored.evaluate(X), decomposer.transform(X))
+    True
+    >>> np.allclose(stored.margin(X), model.predict(X), atol=1e-5)
     True
     """
     check_decomposer(decomposer)
@@ -301,16 +332,36 @@ def load_components(path: str | os.PathLike[str]) -> StoredComponents:
     Parameters
     ----------
     path : str or path
+        Of the file.
 
     Returns
     -------
     StoredComponents
+        The components, without the model.
 
     Raises
     ------
     ValueError
         The file is no file of components, is damaged, or was written in a format of another version; the message
         says which.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from skglex import GlexDecomposer
+    >>> from skglex.export import load_components, save_components
+    >>> from xgboost import XGBRegressor
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, X[:, 0] + 2 * X[:, 0] * X[:, 1])
+    >>> decomposer = GlexDecomposer(model).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_components(decomposer, f"{folder}/components.zip")
+    ...     stored = load_components(f"{folder}/components.zip")
+    >>> np.array_equal(stored.evaluate(X), decomposer.transform(X))
+    True
+    >>> np.allclose(stored.margin(X), model.predict(X), atol=1e-5)
+    True
     """
     content = Path(path).read_bytes()
     try:
