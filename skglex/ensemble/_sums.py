@@ -77,8 +77,7 @@ class LeafSum:
         out = np.repeat(self._ensemble.base[:, None], n_rows, axis=1)
         engine = self._engine(n_rows)
         if engine == "patterns":
-            groups = group_patterns(self._merged, any_violation=True)
-            _sum_by_patterns(self._merged, groups, bins, out, n_jobs)
+            _sum_by_patterns(self._merged, self._groups, bins, out, n_jobs)
             return out
         kernel, trees = (walk_levels, self._levels) if engine == "levels" else (walk, self._packed.trees)
         run(kernel, [(bins, *trees, r0, r1, out) for r0, r1 in row_chunks(n_rows)], n_jobs=n_jobs)
@@ -104,6 +103,10 @@ class LeafSum:
         if self._keep.all():
             return self._ensemble
         return self._ensemble.keep_entries(self._keep[self._ensemble.entry_slot], self._value)
+
+    @cached_property
+    def _groups(self) -> PatternGroups:
+        return group_patterns(self._merged, any_violation=True)
 
     @cached_property
     def _packed(self) -> _Packed:

@@ -165,13 +165,12 @@ class Empirical:
             np.zeros(len(condition), np.uint8),
             (np.diff(leaf_ptr) > 0).astype(np.int64),
         )
+        ranks = binomial_ranks(1)
+        tasks = [sets[a:b] for a, b in weight_chunks(np.diff(leaf_ptr) + 1, LEAF_TASK)]
         for block in self.background.bit_sets(ensemble.grid.n_bins):
             run(
                 add_near_misses,
-                [
-                    (*block, ensemble.conditions, *path, sets[a:b], sets, 0, *binomial_ranks(1), out)
-                    for a, b in weight_chunks(np.diff(leaf_ptr) + 1, LEAF_TASK)
-                ],
+                [(*block, ensemble.conditions, *path, own, sets, 0, *ranks, out) for own in tasks],
                 n_jobs=n_jobs,
             )
         return out[set_of_leaf] / self.background.total
