@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 ROW_CHUNK = 8192
+LONG_CHUNK = 1 << 18
+# Fewer look-ups are not worth a thread.
+FEW_LOOK_UPS = 1 << 17
 
 
 def run(
@@ -47,6 +51,14 @@ def row_chunks(n_rows: int) -> list[tuple[int, int]]:
     """Split rows into ranges: eight or more of them, unless they get too short to be worth a thread."""
     size = min(ROW_CHUNK, max(1024, -(-n_rows // 8)))
     return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def table_chunks(n_rows: int, n_tables: int) -> list[tuple[slice, int, int]]:
+    """Split look-ups into tables and ranges of rows: long ones, since a table comes into cache once for each."""
+    rows = [(start, min(start + LONG_CHUNK, n_rows)) for start in range(0, n_rows, LONG_CHUNK)]
+    n_parts = min(n_tables, -(-n_rows * n_tables // FEW_LOOK_UPS), max(1, 64 // max(len(rows), 1)))
+    ends = np.linspace(0, n_tables, n_parts + 1).astype(int).tolist()
+    return [(slice(a, b), r0, r1) for r0, r1 in rows for a, b in pairwise(ends)]
 
 
 def weight_chunks(cost: NDArray[Any], limit: float) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._memory import scaled
-from skglex._parallel import row_chunks, run, weight_chunks
+from skglex._parallel import run, table_chunks, weight_chunks
 from skglex.components._component import Axis
 from skglex.components._index import ComponentIndex
 from skglex.ensemble._fixed import FixedWeights
@@ -79,8 +79,8 @@ class ComponentTables:
         run(
             look_up,
             [
-                (bins, *args, self.n_cells, self.values, n_outputs, chosen, column, r0, r1, out)
-                for r0, r1 in row_chunks(bins.shape[1])
+                (bins, *args, self.n_cells, self.values, n_outputs, chosen[part], column[part], r0, r1, out)
+                for part, r0, r1 in table_chunks(bins.shape[1], len(chosen))
             ],
             n_jobs=n_jobs,
         )

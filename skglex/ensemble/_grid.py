@@ -58,7 +58,7 @@ class Grid:
         return self.cuts[self.cut_ptr[slot] : self.cut_ptr[slot + 1]]
 
     @cached_property
-    def _buckets(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:
+    def _buckets(self) -> tuple[NDArray[Any], ...]:
         """Equal parts of each slot's range, eight per cut, and how many cuts lie below each, to shorten the search."""
         n = np.diff(self.cut_ptr)
         ptr = np.concatenate([[0], np.cumsum(8 * n + 2)])
@@ -68,9 +68,9 @@ class Grid:
             with np.errstate(over="ignore", invalid="ignore"):
                 scale[j] = 8 * n[j] / (cuts[-1] - cuts[0])
         scale[~np.isfinite(scale)] = 0
-        bucket = np.empty(ptr[-1], np.int32)
-        fill_buckets(self.cuts, self.cut_ptr, ptr, scale, bucket)
-        return ptr, scale, bucket
+        bucket, fullest = np.empty(ptr[-1], np.int32), np.empty(len(n), np.int64)
+        fill_buckets(self.cuts, self.cut_ptr, ptr, scale, bucket, fullest)
+        return ptr, scale, bucket, fullest
 
     def bin(
         self, columns: NDArray[np.float64], out: NDArray[np.unsignedinteger] | None = None, start: int = 0

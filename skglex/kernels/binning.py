@@ -6,27 +6,47 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def _bucket(x, low, scale, n):
-    """Which of n equal parts of the range of cuts a finite value lies in; never decreases with x."""
-    return min(np.int64((x - low) * scale), n - 1)
+    """Which of n equal parts of the range of cuts a value lies in; never decreases with x, and 0 for NaN."""
+    part = (x - low) * scale
+    if not part > 0.0:
+        part = 0.0
+    if part > n - 1:
+        part = np.float64(n - 1)
+    return np.int64(part)
 
 
 @njit(cache=True, nogil=True)
-def fill_buckets(cuts, cut_ptr, bucket_ptr, scale, bucket):
-    """Count the cuts below each bucket: slot j has the buckets ``bucket_ptr[j]`` up to ``bucket_ptr[j + 1] - 1``."""
+def fill_buckets(cuts, cut_ptr, bucket_ptr, scale, bucket, fullest):
+    """Count the cuts below each bucket: slot j has the buckets ``bucket_ptr[j]`` up to ``bucket_ptr[j + 1] - 1``.
+
+    ``fullest[j]`` is the largest number of cuts in one of them.
+    """
     for j in range(scale.shape[0]):
         t = cuts[cut_ptr[j] : cut_ptr[j + 1]]
         own = bucket[bucket_ptr[j] : bucket_ptr[j + 1]]
         n = own.shape[0] - 1
         own[:] = 0
         for i in range(t.shape[0]):
-            own[1 + (_bucket(t[i], t[0], scale[j], n) if scale[j] > 0 else 0)] += 1
+            own[1 + _bucket(t[i], t[0], scale[j], n)] += 1
+        fullest[j] = own.max()
         for b in range(n):
             own[b + 1] += own[b]
 
 
 @njit(cache=True, nogil=True)
 def bin_columns(
-    columns, cuts, cut_ptr, bucket_ptr, scale, bucket, categorical, less_equal, as_float32, start, out
+    columns,
+    cuts,
+    cut_ptr,
+    bucket_ptr,
+    scale,
+    bucket,
+    fullest,
+    categorical,
+    less_equal,
+    as_float32,
+    start,
+    out,
 ):
     """Write the bin of every value of ``columns`` (features x rows) to ``out``, from column ``start`` on.
 
@@ -38,34 +58,31 @@ def bin_columns(
         t = cuts[cut_ptr[j] : cut_ptr[j + 1]]
         below = bucket[bucket_ptr[j] : bucket_ptr[j + 1]]
         m = t.shape[0]
-        missing = m + 1
+        low, n_buckets = t[0] if m > 0 else 0.0, below.shape[0] - 1
         for r in range(columns.shape[1]):
             x = columns[j, r]
             if as_float32:
                 x = np.float64(np.float32(x))
-            if np.isnan(x):
-                out[j, start + r] = missing
-                continue
             if categorical[j]:
                 # a code is cut off to an integer; negative or huge ones are in no list
-                x = np.floor(x) if x >= 0 else -1.0
-            lo, hi = 0, m
-            if m > 0 and x < t[0]:
-                hi = 0
-            elif m > 0 and x > t[m - 1]:
-                lo = m
-            elif scale[j] > 0:  # only the cuts in the value's own bucket are left
-                b = _bucket(x, t[0], scale[j], below.shape[0] - 1)
-                lo, hi = below[b], below[b + 1]
-            while lo < hi:
-                mid = (lo + hi) >> 1
-                if t[mid] < x or (t[mid] == x and not less_equal):
-                    lo = mid + 1
-                else:
-                    hi = mid
+                x = np.floor(x) if not x < 0 else -1.0
+            # only the cuts in the value's own bucket are left; a single one without a branch that depends on x
+            b = np.uint64(_bucket(x, low, scale[j], n_buckets))
+            lo = np.int64(below[b])
+            if fullest[j] < 2:
+                cut = t[np.uint64(lo if lo < m else 0)] if m > 0 else 0.0
+                lo += (lo < m) & ((cut < x) | ((cut == x) & (not less_equal)))
+            else:
+                hi = np.int64(below[b + np.uint64(1)])
+                while lo < hi:
+                    mid = (lo + hi) >> 1
+                    if t[mid] < x or (t[mid] == x and not less_equal):
+                        lo = mid + 1
+                    else:
+                        hi = mid
             if categorical[j]:
                 if not less_equal:
                     lo -= 1
                 if lo < 0 or lo >= m or t[lo] != x:
                     lo = m
-            out[j, start + r] = lo
+            out[j, start + r] = m + 1 if np.isnan(x) else lo

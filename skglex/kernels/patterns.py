@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 BLOCK = 1024  # rows whose bins, patterns and sums stay in cache together
+LONG_BLOCK = 4096  # rows that a group's table is brought into cache for
 FEW_ROWS = 16  # fewer rows are taken one by one
 
 
@@ -144,10 +145,10 @@ def accumulate(
                 for k in range(n_columns):
                     out[column[column_ptr[g] + k], r] += tables[at + k]
         return
-    pattern = np.empty(BLOCK, np.uint16)
-    at = np.empty(BLOCK, np.int64)
-    for start in range(r0, r1, BLOCK):
-        stop = min(start + BLOCK, r1)
+    pattern = np.empty(LONG_BLOCK, np.uint16)
+    at = np.empty(LONG_BLOCK, np.uint32)
+    for start in range(r0, r1, LONG_BLOCK):
+        stop = min(start + LONG_BLOCK, r1)
         n = stop - start
         for g in range(g0, g1):
             n_columns = column_ptr[g + 1] - column_ptr[g]
