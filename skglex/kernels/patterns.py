@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 BLOCK = 1024  # rows whose bins, patterns and sums stay in cache together
-LONG_BLOCK = 4096  # rows that a group's table is brought into cache for
+LONG_BLOCK = 2048  # rows that a group's table is brought into cache for
 FEW_ROWS = 16  # fewer rows are taken one by one
 
 
