@@ -34,8 +34,7 @@ from skglex.components import (
     strongest,
 )
 from skglex.components._tables import table_axes
-from skglex.ensemble._players import assign_players
-from skglex.ensemble._weights import Background
+from skglex.ensemble import Background, assign_players
 
 # Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
 _BUFFER = 1 << 24

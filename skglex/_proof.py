@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.ensemble.readers import ReadModel
 from skglex.exceptions import AdditivityError, SmallBackgroundWarning, StreamedComponentsWarning
+from skglex.readers import ReadModel
 
 # The order whose 2 ** order background rows are enough for any.
 _LARGEST_SMALL_ORDER = 4

@@ -24,8 +24,7 @@ from skglex._links import inverse_link
 from skglex._state import restore_on_failure
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import average_out
-from skglex.ensemble._sums import LeafSum
-from skglex.ensemble._weights import Background
+from skglex.ensemble import Background, LeafSum
 
 if TYPE_CHECKING:
     import xgboost

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 from sklearn.utils import Bunch
@@ -71,3 +71,30 @@ def restore_on_failure(fit: Fit) -> Fit:
             raise
 
     return wrapper  # type: ignore[return-value]
+
+
+class PlainState:
+    """Saved with partial functions and sets as tuples: skops would have users trust all of their types."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: _to_plain(value) for name, value in self.__dict__.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: _from_plain(value) for name, value in state.items()})
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, partial):
+        return "partial", value.func, list(value.args), value.keywords
+    if isinstance(value, frozenset):
+        return "frozenset", sorted(value)
+    return {key: _to_plain(v) for key, v in value.items()} if isinstance(value, dict) else value
+
+
+def _from_plain(value: Any) -> Any:
+    match value:
+        case ("partial", function, args, keywords):
+            return partial(function, *args, **keywords)
+        case ("frozenset", members):
+            return frozenset(members)
+    return {key: _from_plain(v) for key, v in value.items()} if isinstance(value, dict) else value

@@ -34,8 +34,7 @@ from sklearn.utils.validation import (
 from skglex._distributed import is_dask
 from skglex._input import (
     as_numpy,
-    bin_chunks,
-    bin_rows,
+    bin_all,
     categories_of,
     check_rows,
     is_frame,
@@ -44,10 +43,9 @@ from skglex._input import (
 )
 from skglex._proof import misread, require_equal, rounding_of
 from skglex._state import VersionedState
-from skglex.ensemble._sums import LeafSum
-from skglex.ensemble._weights import Background, PathDependent, Weighting
-from skglex.ensemble.readers import ReadModel, averages_probabilities, find_reader, takes_any_labels
+from skglex.ensemble import Background, LeafSum, PathDependent, Weighting
 from skglex.exceptions import AdditivityError
+from skglex.readers import ReadModel, averages_probabilities, find_reader, takes_any_labels
 
 # Background rows on which the leaves must reproduce the model's own margin.
 _PROOF_ROWS = 1000
@@ -378,10 +376,7 @@ class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
         self._background, _ = self._bin_background(Xt, kept)
 
     def _bin_background(self, Xt: Any, weight: NDArray[np.float64]) -> tuple[Background, int]:
-        grid = self._model.ensemble.grid
-        bins = np.empty((len(grid.features), len(weight)), grid.dtype)
-        for start, stop in bin_chunks(Xt, grid):
-            bins[:, start:stop] = bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)
+        bins = bin_all(Xt, self._model.input, self._model.ensemble.grid, self.n_jobs)
         # shares do not depend on the scale, and a power of two is exact: sums of huge weights stay finite
         exponent = int(np.frexp(weight.max())[1])
         return Background(bins, np.ldexp(weight, -exponent)), exponent

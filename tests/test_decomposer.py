@@ -211,7 +211,8 @@ def test_tables_and_streaming_agree(monkeypatch, many_rows):
 
 def test_table_budget(monkeypatch):
     """Small chunks of leaves and of rows give the same numbers."""
-    from skglex import _decomposer, _input
+    from skglex import _decomposer
+    from skglex._input import _bins
     from skglex.components import _shapley
     from skglex.ensemble import _fixed, _patterns
 
@@ -221,7 +222,7 @@ def test_table_budget(monkeypatch):
     importances = dec.component_importances_, dec.feature_importances_
     for module in (_fixed, _patterns, _shapley):
         monkeypatch.setattr(module, "TABLE_BUDGET", 1 << 9)
-    monkeypatch.setattr(_input, "BIN_BUDGET", 8 * 1500)
+    monkeypatch.setattr(_bins, "BIN_BUDGET", 8 * 1500)
     monkeypatch.setattr(_decomposer, "_BUFFER", 1 << 10)
     dec = GlexDecomposer(MODEL, max_interaction=3).fit(X)
     for ours, whole in zip(
@@ -662,7 +663,7 @@ def test_bad_models():
 
 
 def test_misread_model_raises(monkeypatch):
-    from skglex.ensemble.readers import _xgboost
+    from skglex.readers import _xgboost
 
     read = _xgboost.from_treelite
 

@@ -16,12 +16,12 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifi
 from skglex import GlexDecomposer
 from skglex._input import bin_rows
 from skglex.ensemble._weights import Background, Empirical, PathDependent
-from skglex.ensemble.readers import find_reader
-from skglex.ensemble.readers._treelite import from_treelite
 from skglex.export._forest import Forest, without_gaps
 from skglex.export._grow import grow_forest
 from skglex.export._onnx import onnx_model
 from skglex.export._xgboost_booster import debiased_booster
+from skglex.readers import find_reader
+from skglex.readers._treelite import from_treelite
 
 needs_onnx = pytest.mark.skipif(
     find_spec("onnx") is None or find_spec("onnxruntime") is None, reason="needs onnx and onnxruntime"

@@ -10,13 +10,13 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import GlexDecomposer
 from skglex.components import _tables
-from skglex.ensemble.readers import _base
 from skglex.exceptions import (
     AdditivityError,
     SmallBackgroundWarning,
     StreamedComponentsWarning,
     ZeroCoverWarning,
 )
+from skglex.readers import _base
 
 
 @pytest.fixture(scope="module")

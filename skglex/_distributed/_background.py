@@ -14,10 +14,7 @@ from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
 from skglex._distributed._partitions import Partitions, active_client, share
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble._patterns import PatternGroups
-from skglex.ensemble._players import Players
-from skglex.ensemble._weights import Background, Empirical
+from skglex.ensemble import Background, Empirical, LeafEnsemble, PatternGroups, Players
 
 # Numbers of E_l that are kept, to be sent along with the model: 512 MB of float64.
 _MOST_KEPT = 1 << 26

@@ -12,12 +12,7 @@ from skglex.components._index import ComponentIndex
 from skglex.components._shapley import ShapleySums
 from skglex.components._streaming import add_streamed
 from skglex.components._tables import LARGEST_TABLE, MAX_CELLS, ComponentTables, build_tables
-from skglex.ensemble._fixed import FixedWeights
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble._patterns import group_patterns
-from skglex.ensemble._players import Players
-from skglex.ensemble._sums import LeafSum
-from skglex.ensemble._weights import Weighting
+from skglex.ensemble import FixedWeights, LeafEnsemble, LeafSum, Players, Weighting, group_patterns
 
 
 class Decomposition:

@@ -12,7 +12,7 @@ from skglex._parallel import run, weight_chunks
 from skglex.components._decomposition import Decomposition
 from skglex.components._index import ComponentIndex
 from skglex.components._tables import ComponentTables
-from skglex.ensemble._weights import Background
+from skglex.ensemble import Background
 from skglex.kernels.moments import mean_absolute as table_means
 
 # Numbers of the buffer that components without a table go through: 128 MB of float64.

@@ -13,9 +13,7 @@ from skglex._memory import scaled
 from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.components._component import Axis
 from skglex.components._index import ComponentIndex
-from skglex.ensemble._fixed import FixedWeights
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble._players import Players
+from skglex.ensemble import FixedWeights, LeafEnsemble, Players
 from skglex.kernels.components import add_corners, condition_events, look_up, mark_axes, sum_corners
 
 # Cells (of all outputs) of one table, and of all tables together: 16 MB and 256 MB of float64.

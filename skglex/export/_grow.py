@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.ensemble._leaves import LeafEnsemble
+from skglex.ensemble import LeafEnsemble
 from skglex.export._forest import Forest
 
 # Where the interval of a leaf begins that has none (missing at most).

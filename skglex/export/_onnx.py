@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from skglex._input import LARGEST_ZERO
 from skglex._links import split_link
-from skglex.ensemble._grid import Grid
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble.readers import LARGEST_ZERO, Isolation
+from skglex.ensemble import Grid, LeafEnsemble
 from skglex.export._forest import Forest, without_gaps
 from skglex.export._grow import Splits, grow_forest
+from skglex.readers import Isolation
 
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
 _IR_VERSION = 8

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposer import GlexDecomposer
-from skglex._input import bin_chunks, bin_rows, check_rows, is_frame
+from skglex._input import InputSpec, bin_all, check_rows, is_frame
 from skglex._state import check_schema, package_version
 from skglex.components import Axis, Component, Components
 from skglex.components._tables import LARGEST_TABLE
-from skglex.ensemble._grid import Grid
-from skglex.ensemble.readers import InputSpec
+from skglex.ensemble import Grid
 from skglex.export._stored import check_description, check_numbers
 from skglex.inspection._tables import check_decomposer
 
@@ -254,8 +253,7 @@ class StoredComponents:
             raise ValueError(
                 f"X has the columns {list(X.columns)}, but the components are of {self.feature_names}, in this order"
             )
-        chunks = bin_chunks(X, self._grid)
-        return np.concatenate([bin_rows(X, self._spec, self._grid, *chunk) for chunk in chunks], axis=1)
+        return bin_all(X, self._spec, self._grid)
 
     def _look_up(self, position: int, bins: NDArray[Any]) -> NDArray[np.float64]:
         axes, values = self._tables[position]

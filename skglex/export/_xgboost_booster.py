@@ -11,8 +11,8 @@ import numpy as np
 import xgboost as xgb
 from numpy.typing import NDArray
 
-from skglex.ensemble.readers._xgboost import counted_trees
 from skglex.export._forest import Forest, without_gaps
+from skglex.readers import counted_trees
 
 _PER_NODE = ("split_indices", "split_conditions", "split_type", "default_left")
 _NO_LONGER_TRUE = ("best_iteration", "best_score")

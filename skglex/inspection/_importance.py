@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposer import GlexDecomposer
-from skglex.ensemble._weights import Background
+from skglex.ensemble import Background
 from skglex.inspection._tables import as_table, label_columns, weighted_bins
 
 

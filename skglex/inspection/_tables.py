@@ -10,8 +10,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from skglex._decomposer import GlexDecomposer
 from skglex._distributed import is_dask
-from skglex._input import bin_chunks, bin_rows
-from skglex.ensemble._weights import Background
+from skglex._input import bin_all
+from skglex.ensemble import Background
 
 
 def check_decomposer(decomposer: Any) -> None:
@@ -39,8 +39,7 @@ def weighted_bins(decomposer: GlexDecomposer, X: Any, sample_weight: Any) -> Bac
         partitioned: Background = decomposer._partitioned(Partitions(X, sample_weight))
         return partitioned
     Xt = decomposer._check_X(X)
-    spec, grid = decomposer._model.input, decomposer._model.ensemble.grid
-    bins = np.concatenate([bin_rows(Xt, spec, grid, *chunk) for chunk in bin_chunks(Xt, grid)], axis=1)
+    bins = bin_all(Xt, decomposer._model.input, decomposer._model.ensemble.grid, decomposer.n_jobs)
     weight = _check_sample_weight(
         sample_weight, np.empty((bins.shape[1], 0)), dtype=np.float64, ensure_non_negative=True
     )

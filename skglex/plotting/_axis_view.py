@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._input import bin_rows, column_values, take_rows
+from skglex._input import bin_all, column_values, take_rows
 from skglex.components import Axis
 from skglex.plotting._style import number
 
@@ -30,7 +30,7 @@ class Rows:
     @cached_property
     def _bins(self) -> NDArray[Any]:
         model = self.decomposer._model
-        return bin_rows(self.checked, model.input, model.ensemble.grid)
+        return bin_all(self.checked, model.input, model.ensemble.grid)
 
     def bins(self, axis: Axis) -> NDArray[np.int64]:
         """Bin of every row along an axis."""

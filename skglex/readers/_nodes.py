@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.ensemble._grid import Grid
-from skglex.ensemble._leaves import LeafEnsemble, Trees, collect_conditions
+from skglex.ensemble import Grid, LeafEnsemble, Trees, collect_conditions
 from skglex.exceptions import ZeroCoverWarning
 from skglex.kernels.trees import extract_leaves, measure_trees
 

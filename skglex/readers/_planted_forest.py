@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from skglex._input import InputSpec
 from skglex._planted_leaves import PlantedLeaves
-from skglex.ensemble._grid import Grid
-from skglex.ensemble._leaves import LeafEnsemble, collect_conditions
-from skglex.ensemble.readers._base import InputSpec, ReadModel
+from skglex.ensemble import Grid, LeafEnsemble, collect_conditions
+from skglex.readers._base import ReadModel
 
 
 def read(model: Any) -> ReadModel:

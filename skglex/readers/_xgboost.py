@@ -13,8 +13,9 @@ import treelite
 import xgboost as xgb
 from numpy.typing import NDArray
 
-from skglex.ensemble.readers._base import InputSpec, ReadModel
-from skglex.ensemble.readers._treelite import from_treelite
+from skglex._input import InputSpec
+from skglex.readers._base import ReadModel
+from skglex.readers._treelite import from_treelite
 
 _OLD_VECTOR_LEAVES = int(xgb.__version__.partition(".")[0]) < 3
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
