@@ -2,10 +2,12 @@
 
 from skglex.components._component import Axis, Component, Components, ComponentSource
 from skglex.components._decomposition import Decomposition, average_out
-from skglex.components._importance import mean_absolute, strongest
-from skglex.components._index import TooManyComponents, index_components
+from skglex.components._importance import component_means, shapley_means, strongest
+from skglex.components._index import TooManyComponents
+from skglex.components._tables import LARGEST_TABLE
 
 __all__ = [
+    "LARGEST_TABLE",
     "Axis",
     "Component",
     "ComponentSource",
@@ -13,7 +15,7 @@ __all__ = [
     "Decomposition",
     "TooManyComponents",
     "average_out",
-    "index_components",
-    "mean_absolute",
+    "component_means",
+    "shapley_means",
     "strongest",
 ]

@@ -72,7 +72,9 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
             UserWarning,
             stacklevel=2,
         )
-    members = [decomposer._index.sets[i] for i, c in enumerate(decomposer.components_) if c.order <= 2]
+    members = [
+        decomposer._decomposition.index.sets[i] for i, c in enumerate(decomposer.components_) if c.order <= 2
+    ]
     bins = _bin_levels(decomposer, terms, members)
     _check_size(bins, members, decomposer._n_outputs)
     ebm = _new_model(decomposer, glassbox, link)

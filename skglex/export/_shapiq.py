@@ -62,14 +62,14 @@ def to_shapiq(
         raise ValueError(f"order must be an integer of at least 1, or None; got {order!r}")
     decomposer._require_components()
     limit = decomposer.max_interaction
-    if order is not None and limit is not None and order > limit and not decomposer._complete:
+    if order is not None and limit is not None and order > limit and not decomposer._decomposition.complete:
         raise ValueError(
             f"order={order}, but the decomposer was fitted with max_interaction={limit}: fit one with a higher "
             "max_interaction"
         )
     position = _output_position(decomposer, output)
     shapiq = import_optional("shapiq", "shapiq")
-    sets = decomposer._index.sets
+    sets = decomposer._decomposition.index.sets
     chosen = np.array([c for c, s in enumerate(sets) if order is None or len(s) <= order], dtype=np.int64)
     Xt = decomposer._check_X(X)
     width = len(chosen) * decomposer._n_outputs
@@ -78,9 +78,7 @@ def to_shapiq(
     values[:, 0] = np.ravel(decomposer.intercept_)[position]
     for start, stop, bins in decomposer._binned(Xt, width):
         part = np.empty((width, stop - start))
-        decomposer._decomposition.components(
-            decomposer._index, decomposer._tables, bins, chosen, part, n_jobs=decomposer.n_jobs
-        )
+        decomposer._decomposition.components(bins, chosen, part, n_jobs=decomposer.n_jobs)
         values[start:stop, 1:] = part.reshape(decomposer._n_outputs, len(chosen), -1)[position].T
     keys = [(), *(sets[c] for c in chosen)]
     lookup = {tuple(int(player) for player in key): i for i, key in enumerate(keys)}

@@ -322,7 +322,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
                 f"the tables have more than {LARGEST_TABLE:,} cells (1 GiB). Use max_interaction or features, or "
                 "train on fewer bins (max_bin)"
             )
-        tables = decomposer._tables
+        tables = decomposer._decomposition.tables
         columns = grid.features[tables.axis_slot[list(tables.axes(i))]].tolist()
         components.append({"name": component.name, "features": list(component.features), "columns": columns})
         edges += [axis.edges for axis in axes if not axis.categorical]
@@ -336,7 +336,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         "features": list(decomposer._groups.names),
         "grouped": sorted(set(decomposer._model_names) - set(decomposer._groups.names)),
         "components": components,
-        "complete": bool(decomposer._complete),
+        "complete": bool(decomposer._decomposition.complete),
         "outputs": _plain_labels(decomposer._output_labels()),
         "link": decomposer._model.link,
         "as_float32": bool(grid.as_float32),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposer import GlexDecomposer
+from skglex.components import component_means, shapley_means, strongest
 from skglex.ensemble import Background
 from skglex.inspection._tables import as_table, label_columns, weighted_bins
 
@@ -77,9 +78,11 @@ def component_importance(
         raise ValueError(f"k must be an integer of at least 1, or None; got {k!r}")
     background = weighted_bins(decomposer, X, sample_weight)
     decomposer._require_components()
-    orders = np.array([len(members) for members in decomposer._index.sets], dtype=np.int64)
+    orders = decomposer._decomposition.orders
     if by == "component":
-        chosen, means = decomposer._strongest(background, len(orders) if k is None else int(k))
+        chosen, means = strongest(
+            decomposer._decomposition, background, len(orders) if k is None else int(k), **decomposer._work
+        )
         names = [decomposer._component_names[c] for c in chosen]
         return as_table(
             {"component": names, "order": orders[chosen], **label_columns(decomposer, "importance", means)}
@@ -143,7 +146,7 @@ def feature_importance(
     elif X is None:
         means = decomposer.feature_importances_.reshape(-1, decomposer._n_outputs)
     else:
-        means = background.average(decomposer._mean_absolute_shapley)
+        means = shapley_means(decomposer._decomposition, background, **decomposer._work)
     ranking = np.argsort(-means.sum(axis=1), kind="stable")
     features = [decomposer.explained_features_[i] for i in ranking]
     return as_table({"feature": features, **label_columns(decomposer, "importance", means[ranking])})
@@ -152,8 +155,8 @@ def feature_importance(
 def _by_feature_and_order(decomposer: GlexDecomposer, background: Background) -> NDArray[np.float64]:
     """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|`` over q: (n_features, n_orders, n_outputs)."""
     decomposer._require_components()
-    sets = decomposer._index.sets
-    means = background.average(decomposer._mean_absolute)
+    sets = decomposer._decomposition.index.sets
+    means = component_means(decomposer._decomposition, background, **decomposer._work)
     shares = np.zeros((len(decomposer.explained_features_), max(map(len, sets), default=0), means.shape[1]))
     for members, mean in zip(sets, means):
         for j in members:

@@ -62,13 +62,13 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
     rows = weighted_bins(decomposer, X, sample_weight)
     bins, weight = rows.bins, rows.weight
     decomposer._require_components()
-    orders = _orders(decomposer)
+    orders = decomposer._decomposition.orders
     present = np.arange(1, orders.max(initial=0) + 1)
     parts = _sum_by_order(decomposer, bins, len(present))
     intercept = np.reshape(decomposer.intercept_, (-1, 1))
     labels: list[Any] = present.tolist()
     counts = np.bincount(orders, minlength=len(present) + 1)[1:].tolist()
-    if decomposer._complete:
+    if decomposer._decomposition.complete:
         margin = parts.sum(axis=0) + intercept
     else:
         margin = decomposer._decomposition.margins(bins, decomposer.n_jobs)
@@ -139,14 +139,14 @@ def truncated_margin(
         raise ValueError(f"order must be an integer of at least 0; got {order!r}")
     decomposer._require_components()
     limit = decomposer.max_interaction
-    if limit is not None and order > limit and not decomposer._complete:
+    if limit is not None and order > limit and not decomposer._decomposition.complete:
         raise ValueError(
             f"order={order}, but the decomposer was fitted with max_interaction={limit}: fit one with a higher "
             "max_interaction"
         )
     rows = weighted_bins(decomposer, X, sample_weight)
     bins, weight = rows.bins, rows.weight
-    kept = min(int(order), int(_orders(decomposer).max(initial=0)))
+    kept = min(int(order), int(decomposer._decomposition.orders.max(initial=0)))
     margin = np.reshape(decomposer.intercept_, (-1, 1)) + _sum_by_order(decomposer, bins, kept).sum(axis=0)
     cut = decomposer._squeeze(margin.T)
     if not return_r2:
@@ -155,13 +155,9 @@ def truncated_margin(
     return cut, (float(r2[0]) if len(r2) == 1 else r2)
 
 
-def _orders(decomposer: GlexDecomposer) -> NDArray[np.int64]:
-    return np.array([len(members) for members in decomposer._index.sets], dtype=np.int64)
-
-
 def _sum_by_order(decomposer: GlexDecomposer, bins: NDArray[Any], n_orders: int) -> NDArray[np.float64]:
     """Sums of the components of each order up to one: shape (n_orders, n_outputs, n_samples)."""
-    orders = _orders(decomposer)
+    orders = decomposer._decomposition.orders
     chosen = np.flatnonzero(orders <= n_orders)
     n_outputs, n = decomposer._n_outputs, bins.shape[1]
     out = np.zeros((n_orders, n_outputs, n))
@@ -169,9 +165,7 @@ def _sum_by_order(decomposer: GlexDecomposer, bins: NDArray[Any], n_orders: int)
     for start in range(0, n if len(chosen) else 0, size):
         some = np.ascontiguousarray(bins[:, start : start + size])
         values = np.empty((len(chosen) * n_outputs, some.shape[1]))
-        decomposer._decomposition.components(
-            decomposer._index, decomposer._tables, some, chosen, values, n_jobs=decomposer.n_jobs
-        )
+        decomposer._decomposition.components(some, chosen, values, n_jobs=decomposer.n_jobs)
         blocks = values.reshape(n_outputs, len(chosen), -1)
         for q in range(n_orders):
             out[q, :, start : start + size] = blocks[:, orders[chosen] == q + 1].sum(axis=1)
