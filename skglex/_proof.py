@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._warnings import warn_user
 from skglex.exceptions import AdditivityError, SmallBackgroundWarning, StreamedComponentsWarning
 from skglex.readers import ReadModel
 
@@ -72,22 +71,20 @@ def warn_of_small_background(weight: NDArray[np.float64] | None, order: int) -> 
     scaled = weight / weight.max()  # squares of huge or tiny weights
     n_rows = scaled.sum() ** 2 / (scaled**2).sum()
     if n_rows < (needed := 2 ** min(order, _LARGEST_SMALL_ORDER)):
-        warnings.warn(
+        warn_user(
             f"the background counts as {n_rows:.3g} rows (by their weights), few for components of order {order}, "
             f"whose weights are shares of it: pass at least {needed} rows, lower max_interaction, or use "
             "weighting='path_dependent'",
             SmallBackgroundWarning,
-            stacklevel=4,
         )
 
 
 def warn_of_streaming(tabulated: NDArray[np.bool_]) -> None:
     """Warn where components have no table."""
     if n_streamed := int((~tabulated).sum()):
-        warnings.warn(
+        warn_user(
             f"{n_streamed:,} of {len(tabulated):,} components have too many cells for a table within the memory set "
             "aside for tables: they are computed leaf by leaf each time, to the same values, but slower. Lower "
             "max_interaction, or train on fewer bins (max_bin)",
             StreamedComponentsWarning,
-            stacklevel=4,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from functools import partial
 from numbers import Real
@@ -22,9 +21,12 @@ from skglex._features import list_features, resolve_features
 from skglex._input import as_numpy, bin_chunks, bin_rows, fill_columns, is_frame, take_rows, with_column_of
 from skglex._links import inverse_link
 from skglex._state import restore_on_failure
+from skglex._training import tree_model
+from skglex._warnings import warn_user
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import average_out
 from skglex.ensemble import Background, LeafSum
+from skglex.readers import averages_probabilities
 
 if TYPE_CHECKING:
     import xgboost
@@ -43,7 +45,7 @@ def _has_decision(remover: FeatureRemover) -> bool:
     if get_tags(remover).estimator_type == "regressor":
         model = getattr(remover, "_model", None)
         return model is not None and model.link != "identity"
-    return not (is_classifier(remover) and remover._averages_probabilities())
+    return not (is_classifier(remover) and averages_probabilities(tree_model(remover.estimator)))
 
 
 def _scores_samples(remover: FeatureRemover) -> bool:
@@ -250,10 +252,8 @@ class FeatureRemover(TreeModelWrapper):
         self._removed = np.array(sorted(removed), dtype=np.int64)
         keep = ~np.isin(ensemble.grid.features, self._removed)
         if len(removed) == self._model.input.n_features:
-            warnings.warn(
+            warn_user(
                 "all features are removed: the predictions are constant, the intercept",
-                UserWarning,
-                stacklevel=4,
             )
         if self._model.isolation is not None:
             self.offset_ = self._model.isolation.offset
@@ -426,7 +426,7 @@ class FeatureRemover(TreeModelWrapper):
             ``strength`` is not 1.
         """
         check_is_fitted(self)
-        model = self._final_model()
+        model = tree_model(self.estimator_)
         if not type(model).__module__.startswith("xgboost") and not hasattr(model, "get_booster"):
             raise TypeError(
                 f"to_xgboost writes XGBoost models only, this is a {type(model).__name__}. Use to_onnx()"
@@ -555,12 +555,10 @@ class FeatureRemover(TreeModelWrapper):
                 raw.append(position)
                 outputs = self._outputs_of(X, Xt, position)
                 if not outputs:
-                    warnings.warn(
+                    warn_user(
                         f"the column {raw_names[position]!r} changes nothing after the preprocessing where it is "
                         "permuted on the background, so there is nothing to remove. If it has one value there, pass "
                         "a background where it varies, or name columns after the preprocessing",
-                        UserWarning,
-                        stacklevel=5,
                     )
                 removed |= outputs
         if encoded:  # all that comes of a raw column may have been named: it is not needed then

@@ -161,7 +161,11 @@ def snapshot(estimator):
 @pytest.mark.parametrize("kind", ["decomposer", "remover", "forest"])
 def test_failed_fits_leave_the_object_as_it_was(kind, error, monkeypatch):
     if kind == "decomposer":
-        estimator, module, name = GlexDecomposer(MODEL), "skglex.components._decomposition", "index_components"
+        estimator, module, name = (
+            GlexDecomposer(MODEL),
+            "skglex.components._decomposition",
+            "index_components",
+        )
     elif kind == "remover":
         estimator, module, name = FeatureRemover(MODEL, [0]), "skglex._remover", "average_out"
     else:

@@ -20,7 +20,7 @@ from skglex.export._forest import Forest, without_gaps
 from skglex.export._grow import grow_forest
 from skglex.export._onnx import onnx_model
 from skglex.export._xgboost_booster import debiased_booster
-from skglex.readers import find_reader
+from skglex.readers._base import find_reader
 from skglex.readers._treelite import from_treelite
 
 needs_onnx = pytest.mark.skipif(

@@ -44,7 +44,7 @@ def misread(data, monkeypatch):
         return replace(right, ensemble=ensemble)
 
     original = _base.find_reader(model)
-    monkeypatch.setattr("skglex._wrapping.find_reader", lambda model: read)
+    monkeypatch.setattr("skglex.readers._base.find_reader", lambda model: read)
     return model
 
 

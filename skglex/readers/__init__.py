@@ -5,8 +5,8 @@ from skglex.readers._base import (
     ReadModel,
     averages_probabilities,
     counted_trees,
-    find_reader,
     let_models_be_copied,
+    require_reader,
     takes_any_labels,
 )
 
@@ -15,7 +15,7 @@ __all__ = [
     "ReadModel",
     "averages_probabilities",
     "counted_trees",
-    "find_reader",
     "let_models_be_copied",
+    "require_reader",
     "takes_any_labels",
 ]

@@ -122,6 +122,18 @@ def find_reader(model: Any) -> Callable[[Any], ReadModel] | None:
     return None
 
 
+def require_reader(model: Any) -> Callable[[Any], ReadModel]:
+    """The reader for a model; a TypeError where there is none."""
+    reader = find_reader(model)
+    if reader is None:
+        raise TypeError(
+            f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or LightGBM model or "
+            "booster, a CatBoost model, a tree, forest or boosting model of scikit-learn (or a voting or bagging "
+            "ensemble of these), a treelite model, or a random planted forest"
+        )
+    return reader
+
+
 def counted_trees(model: Any) -> Any:
     """The trees that an XGBoost model's own ``predict`` counts, as a booster."""
     return import_module("skglex.readers._xgboost").counted_trees(model)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._warnings import warn_user
 from skglex.ensemble import Grid, LeafEnsemble, Trees, collect_conditions
 from skglex.exceptions import ZeroCoverWarning
 from skglex.kernels.trees import extract_leaves, measure_trees
@@ -130,11 +130,10 @@ def _shares(
             cover[children], above, out=np.full(len(above), ratio_without_cover), where=above > 0
         )
     if no_cover := int((above <= 0).sum()):
-        warnings.warn(
+        warn_user(
             f"{no_cover} nodes of the model have cover 0 (no training row reached them): their "
             f"path-dependent weights are taken as {ratio_without_cover:g} for each child, as the library does",
             ZeroCoverWarning,
-            stacklevel=3,
         )
     return share
 
