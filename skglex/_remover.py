@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,22 +15,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._distributed import per_partition
-from skglex._features import list_features, resolve_features
-from skglex._input import as_numpy, bin_chunks, bin_rows, fill_columns, is_frame, take_rows, with_column_of
+from skglex._features import resolve_features
+from skglex._input import as_numpy, bin_chunks, bin_rows, fill_columns, is_frame
 from skglex._links import inverse_link
+from skglex._removal import RawColumns, expand_groups, find_outputs
 from skglex._state import restore_on_failure
 from skglex._training import tree_model
 from skglex._warnings import warn_user
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import average_out
-from skglex.ensemble import Background, LeafSum
+from skglex.ensemble import LeafSum
 from skglex.readers import averages_probabilities
 
 if TYPE_CHECKING:
     import xgboost
-
-# Rows that go through the preprocessing at one time, where a raw column is permuted.
-_PERMUTED_ROWS = 10_000
 
 
 def _classifies(remover: FeatureRemover) -> bool:
@@ -252,9 +248,7 @@ class FeatureRemover(TreeModelWrapper):
         self._removed = np.array(sorted(removed), dtype=np.int64)
         keep = ~np.isin(ensemble.grid.features, self._removed)
         if len(removed) == self._model.input.n_features:
-            warn_user(
-                "all features are removed: the predictions are constant, the intercept",
-            )
+            warn_user("all features are removed: the predictions are constant, the intercept")
         if self._model.isolation is not None:
             self.offset_ = self._model.isolation.offset
         self._debiased = average_out(ensemble, self._make_weighting(), keep, self.n_jobs)
@@ -464,19 +458,12 @@ class FeatureRemover(TreeModelWrapper):
         check_is_fitted(self)
         from skglex.export._onnx import onnx_model
 
-        spec = self._model.input
         return onnx_model(
-            self._model.ensemble,
-            spec.n_features,
+            self._model,
             removed=np.isin(self._model.ensemble.grid.features, self._removed),
             leaf_weight=self._leaf_weight(),
             strength=self.strength,
-            link=self._model.link,
             classes=self.classes_ if is_classifier(self) else None,
-            isolation=self._model.isolation,
-            missing=spec.missing,
-            missing_zeros=spec.missing_zeros,
-            truncates_codes=spec.truncates_codes,
             input_dtype=input_dtype,
         )
 
@@ -527,97 +514,19 @@ class FeatureRemover(TreeModelWrapper):
 
     def _resolve_removed(self, X: Any, Xt: Any) -> set[int]:
         """Positions of the removed features among the model's; notes the raw columns that go entirely."""
-        raw_names = self._raw_names(X)
-        groups = self.feature_groups or {}
-        items: list[Any] = []
-        for item in list_features(self.features, raw_names, X=X):
-            grouped = isinstance(item, str) and item in groups
-            items += list_features(groups[item], raw_names) if grouped else [item]
-        if not items:
-            raise ValueError(f"features is empty: name at least one feature to remove; got {self.features!r}")
-        removed: set[int] = set()
-        raw: list[int] = []
-        encoded = False
-        for item in items:
-            if self._preprocess is None:
-                raw += resolve_features(item, self._model_names)
-                removed.update(raw)
-            elif isinstance(item, str) and item not in raw_names:
-                if item not in self._model_names:
-                    raise ValueError(
-                        f"features names the unknown feature {item!r}; known are the raw columns {raw_names[:20]} and, "
-                        f"after the preprocessing, {self._model_names[:20]}"
-                    )
-                encoded = True
-                removed.update(resolve_features(item, self._model_names))
-            else:
-                position = resolve_features(item, raw_names)[0]
-                raw.append(position)
-                outputs = self._outputs_of(X, Xt, position)
-                if not outputs:
-                    warn_user(
-                        f"the column {raw_names[position]!r} changes nothing after the preprocessing where it is "
-                        "permuted on the background, so there is nothing to remove. If it has one value there, pass "
-                        "a background where it varies, or name columns after the preprocessing",
-                    )
-                removed |= outputs
-        if encoded:  # all that comes of a raw column may have been named: it is not needed then
-            for position in set(range(len(raw_names))) - set(raw):
-                if self._outputs_of(X, Xt, position, within=removed):
-                    raw.append(position)
-        self._raw_removed = sorted(set(raw))
-        return removed
-
-    def _raw_names(self, X: Any) -> list[str]:
+        raw_names = self._model_names
         if is_frame(X):
-            return [str(name) for name in X.columns]
-        return self._model_names if self._preprocess is None else [f"x{i}" for i in range(X.shape[1])]
-
-    def _outputs_of(self, X: Any, Xt: Any, position: int, within: set[int] | None = None) -> set[int]:
-        """Columns after the preprocessing that change when a raw column is permuted on the background.
-
-        Empty as soon as one of them is not in ``within``.
-        """
-        if isinstance(self._background, Background):
-            rows = self._background_rows
-            orders = (np.random.default_rng(seed).permutation(rows) for seed in range(3))
-            changed = self._changed_outputs(X, Xt, rows, ((X, order) for order in orders), position, within)
-        else:
-            changed = self._background.any_pair(partial(self._changed_in_partition, position, within))
-        found = set(np.flatnonzero(changed).tolist())
-        return found if within is None or within.issuperset(found) else set()
-
-    def _changed_in_partition(
-        self, position: int, within: set[int] | None, X: Any, following: Any
-    ) -> NDArray[np.bool_]:
-        """The same for one partition, whose column is permuted, and also taken from the partition that follows.
-
-        Where data is partitioned by a column, it has one value in each partition.
-        """
-        rows = np.arange(X.shape[0])
-        donors = [(X, np.random.default_rng(seed).permutation(rows)) for seed in range(3)]
-        donors.append((following, np.resize(np.arange(following.shape[0]), len(rows))))
-        return self._changed_outputs(X, self._to_model_space(X), rows, donors, position, within)
-
-    def _changed_outputs(
-        self,
-        X: Any,
-        Xt: Any,
-        rows: NDArray[np.int64],
-        donors: Iterable[tuple[Any, NDArray[np.int64]]],
-        position: int,
-        within: set[int] | None,
-    ) -> NDArray[np.bool_]:
-        changed = np.zeros(Xt.shape[1], dtype=bool)
-        for donor, order in donors:
-            for start in range(0, len(rows), _PERMUTED_ROWS):
-                part = slice(start, start + _PERMUTED_ROWS)
-                permuted = with_column_of(take_rows(X, rows[part]), position, take_rows(donor, order[part]))
-                before, after = take_rows(Xt, rows[part]), self._preprocess.transform(permuted)
-                changed |= [not _same(a, b) for a, b in zip(_columns(before), _columns(after))]
-                if within is not None and not within.issuperset(np.flatnonzero(changed).tolist()):
-                    return changed
-        return changed
+            raw_names = [str(name) for name in X.columns]
+        elif self._preprocess is not None:
+            raw_names = [f"x{i}" for i in range(X.shape[1])]
+        items = expand_groups(self.features, self.feature_groups or {}, raw_names, X)
+        if self._preprocess is None:
+            removed = set(resolve_features(items, self._model_names))
+            self._raw_removed = sorted(removed)
+            return removed
+        source = RawColumns(X, Xt, self._to_model_space, self._background, self._background_rows)
+        removed, self._raw_removed = find_outputs(items, raw_names, self._model_names, source)
+        return removed
 
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -636,16 +545,3 @@ class FeatureRemover(TreeModelWrapper):
                     f"{absent}, needed with strength={self.strength}. With strength=1 removed columns may be absent"
                 )
         return super()._check_X(X)
-
-
-def _columns(X: Any) -> list[NDArray[Any]]:
-    if is_frame(X):
-        return [np.asarray(X.iloc[:, i] if hasattr(X, "iloc") else X[:, i]) for i in range(X.shape[1])]
-    dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    return list(dense.T)
-
-
-def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    if a.dtype.kind == "f" and b.dtype.kind == "f":
-        return np.array_equal(a, b, equal_nan=True)
-    return bool(((a == b) | ((a != a) & (b != b))).all())
