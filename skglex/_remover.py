@@ -430,7 +430,7 @@ class FeatureRemover(TreeModelWrapper):
                 f"to_xgboost writes the debiased model, strength=1; got strength={self.strength}. A model of less "
                 "strength is a mean of two: export it, and mix its margin with the full model's, or use to_onnx()"
             )
-        from skglex.export._xgboost_booster import debiased_booster
+        from skglex._debiased import debiased_booster
 
         return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight())
 
@@ -456,7 +456,7 @@ class FeatureRemover(TreeModelWrapper):
             ``onnx`` is not installed.
         """
         check_is_fitted(self)
-        from skglex.export._onnx import onnx_model
+        from skglex._debiased import onnx_model
 
         return onnx_model(
             self._model,

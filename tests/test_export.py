@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 
 from skglex import GlexDecomposer
+from skglex._debiased import debiased_booster, onnx_model
+from skglex._debiased._forest import Forest, without_gaps
+from skglex._debiased._grow import grow_forest
 from skglex._input import InputSpec, bin_rows
 from skglex.ensemble._weights import Background, Empirical, PathDependent
-from skglex.export._forest import Forest, without_gaps
-from skglex.export._grow import grow_forest
-from skglex.export._onnx import onnx_model
-from skglex.export._xgboost_booster import debiased_booster
 from skglex.readers import ReadModel
 from skglex.readers._base import find_reader
 from skglex.readers._treelite import from_treelite

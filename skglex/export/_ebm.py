@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer import GlexDecomposer
+from skglex._optional import import_optional
 from skglex._warnings import warn_user
 from skglex.components import Axis, Component
-from skglex.export._optional import import_optional
 from skglex.inspection._tables import check_decomposer
+
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
 
 # Numbers in the score tables of an exported model: 1 GB.
 _LARGEST = 1 << 27

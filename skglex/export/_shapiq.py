@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skglex._decomposer import GlexDecomposer
 from skglex._memory import check_memory
-from skglex.export._optional import import_optional
+from skglex._optional import import_optional
 from skglex.inspection._tables import check_decomposer
+
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
 
 
 def to_shapiq(

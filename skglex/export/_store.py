@@ -10,12 +10,11 @@ from dataclasses import asdict, replace
 from io import BytesIO
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer import GlexDecomposer
 from skglex._input import InputSpec, bin_all, check_rows, is_frame
 from skglex._state import check_schema, package_version
 from skglex.components import Axis, Component, Components
@@ -23,6 +22,9 @@ from skglex.components._tables import LARGEST_TABLE
 from skglex.ensemble import Grid
 from skglex.export._stored import check_description, check_numbers
 from skglex.inspection._tables import check_decomposer
+
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
 
 # Raised whenever the format changes so that older versions of the package cannot read it.
 SCHEMA = 1

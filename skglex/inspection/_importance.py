@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer import GlexDecomposer
 from skglex.components import component_means, shapley_means, strongest
 from skglex.ensemble import Background
 from skglex.inspection._tables import as_table, label_columns, weighted_bins
+
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
 
 
 def component_importance(

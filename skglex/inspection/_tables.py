@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from skglex._decomposer import GlexDecomposer
 from skglex._distributed import is_dask
 from skglex._input import bin_all
 from skglex.ensemble import Background
 
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
+
 
 def check_decomposer(decomposer: Any) -> None:
     """Raise unless it is a fitted GlexDecomposer."""
-    if not isinstance(decomposer, GlexDecomposer):
+    if not hasattr(type(decomposer), "strongest_components"):
         raise TypeError(
             f"expected a GlexDecomposer, got a {type(decomposer).__name__}: pass GlexDecomposer(model).fit(X)"
         )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer import GlexDecomposer
 from skglex._memory import scaled
 from skglex.inspection._tables import as_table, check_decomposer, label_columns, weighted_bins
+
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
 
 # Numbers of the buffer that components go through: 128 MB of float64.
 _BUFFER = 1 << 24

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from skglex._debiased._forest import Forest, without_gaps
+from skglex._debiased._grow import Splits, grow_forest
+from skglex._debiased._onnx_graph import Graph
 from skglex._input import LARGEST_ZERO, InputSpec
 from skglex._links import split_link
 from skglex.ensemble import Grid, LeafEnsemble
-from skglex.export._forest import Forest, without_gaps
-from skglex.export._grow import Splits, grow_forest
-from skglex.export._onnx_graph import Graph
 from skglex.readers import Isolation, ReadModel
 
 # A categorical feature's codes are looked up in a table as long as the largest of them.

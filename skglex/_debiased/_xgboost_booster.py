@@ -11,7 +11,7 @@ import numpy as np
 import xgboost as xgb
 from numpy.typing import NDArray
 
-from skglex.export._forest import Forest, without_gaps
+from skglex._debiased._forest import Forest, without_gaps
 from skglex.readers import counted_trees
 
 _PER_NODE = ("split_indices", "split_conditions", "split_type", "default_left")

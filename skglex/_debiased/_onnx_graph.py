@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from skglex.export._optional import import_optional
+from skglex._optional import import_optional
 
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
 _IR_VERSION = 8
