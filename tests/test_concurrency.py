@@ -171,7 +171,7 @@ def test_failed_fits_leave_the_object_as_it_was(kind, error, monkeypatch):
     else:
         estimator, module, name = (
             RandomPlantedForestRegressor(3, random_state=0),
-            "skglex._planted_base",
+            "skglex._planted._base",
             "run",
         )
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._decomposer_checks import check_decomposer
 from skglex._optional import import_optional
 from skglex._warnings import warn_user
 from skglex.components import Axis, Component
-from skglex.inspection._tables import check_decomposer
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer

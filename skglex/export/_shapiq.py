@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skglex._decomposer_checks import check_decomposer, check_order, output_position
 from skglex._memory import check_memory
 from skglex._optional import import_optional
-from skglex.inspection._tables import check_decomposer
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
@@ -60,16 +59,10 @@ def to_shapiq(
     >>> first.plot_force(feature_names=decomposer.explained_features_)  # doctest: +SKIP
     """
     check_decomposer(decomposer)
-    if order is not None and not (isinstance(order, Integral) and order >= 1):
-        raise ValueError(f"order must be an integer of at least 1, or None; got {order!r}")
     decomposer._require_components()
-    limit = decomposer.max_interaction
-    if order is not None and limit is not None and order > limit and not decomposer._decomposition.complete:
-        raise ValueError(
-            f"order={order}, but the decomposer was fitted with max_interaction={limit}: fit one with a higher "
-            "max_interaction"
-        )
-    position = _output_position(decomposer, output)
+    if order is not None:
+        check_order(decomposer, order, least=1)
+    position = output_position(decomposer, output, "output")
     shapiq = import_optional("shapiq", "shapiq")
     sets = decomposer._decomposition.index.sets
     chosen = np.array([c for c, s in enumerate(sets) if order is None or len(s) <= order], dtype=np.int64)
@@ -97,18 +90,3 @@ def to_shapiq(
         )
         for row in values
     ]
-
-
-def _output_position(decomposer: GlexDecomposer, output: Any) -> int:
-    labels = decomposer._output_labels()
-    if labels is None:
-        if output is not None:
-            raise ValueError(f"the model has one output, but output={output!r}: leave it out")
-        return 0
-    if output is None or output not in labels:
-        raise ValueError(f"output must be one of {[*map(_plain, labels)]}; got {output!r}")
-    return labels.index(output)
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if hasattr(label, "item") else label

@@ -6,23 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
+from skglex._decomposer_checks import check_decomposer
 from skglex._distributed import is_dask
 from skglex._input import bin_all
 from skglex.ensemble import Background
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
-
-
-def check_decomposer(decomposer: Any) -> None:
-    """Raise unless it is a fitted GlexDecomposer."""
-    if not hasattr(type(decomposer), "strongest_components"):
-        raise TypeError(
-            f"expected a GlexDecomposer, got a {type(decomposer).__name__}: pass GlexDecomposer(model).fit(X)"
-        )
-    check_is_fitted(decomposer)
 
 
 def weighted_bins(decomposer: GlexDecomposer, X: Any, sample_weight: Any) -> Background:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._decomposer_checks import check_decomposer, check_order
 from skglex._memory import scaled
-from skglex.inspection._tables import as_table, check_decomposer, label_columns, weighted_bins
+from skglex.inspection._tables import as_table, label_columns, weighted_bins
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
@@ -137,15 +137,7 @@ def truncated_margin(
     ((500,), 0.7)
     """
     check_decomposer(decomposer)
-    if not isinstance(order, Integral) or order < 0:
-        raise ValueError(f"order must be an integer of at least 0; got {order!r}")
-    decomposer._require_components()
-    limit = decomposer.max_interaction
-    if limit is not None and order > limit and not decomposer._decomposition.complete:
-        raise ValueError(
-            f"order={order}, but the decomposer was fitted with max_interaction={limit}: fit one with a higher "
-            "max_interaction"
-        )
+    check_order(decomposer, order, least=0)
     rows = weighted_bins(decomposer, X, sample_weight)
     bins, weight = rows.bins, rows.weight
     kept = min(int(order), int(decomposer._decomposition.orders.max(initial=0)))

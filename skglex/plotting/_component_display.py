@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from skglex._decomposer_checks import output_position
 from skglex.components import Component
 from skglex.plotting._axis_view import Rows
 from skglex.plotting._draw import draw_panel
 from skglex.plotting._panels import Panel, make_panels
-from skglex.plotting._style import import_pyplot, margin_label, output_position
+from skglex.plotting._style import import_pyplot, margin_label
 
 
 class ComponentDisplay:
@@ -117,7 +118,7 @@ class ComponentDisplay:
             With what was drawn in its attributes.
         """
         import_pyplot(f"{cls.__name__}.from_decomposer")
-        output = output_position(decomposer, class_)
+        output = output_position(decomposer, class_, "class_")
         components = [
             _find(decomposer, key) for key in (features if isinstance(features, list) else [features])
         ]

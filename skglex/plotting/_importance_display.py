@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.plotting._style import COLOURS, bare, import_pyplot, make_axes, margin_label, output_position
+from skglex._decomposer_checks import output_position
+from skglex.plotting._style import COLOURS, bare, import_pyplot, make_axes, margin_label
 
 
 class ImportanceDisplay:
@@ -212,8 +213,8 @@ def importance_by_order(
 def _of_output(decomposer: Any, values: NDArray[np.float64], class_: Any) -> NDArray[np.float64]:
     """Importances of one output, or summed over all."""
     if values.ndim == 1:
-        output_position(decomposer, class_)
+        output_position(decomposer, class_, "class_")
         return values
     return np.asarray(
-        values.sum(axis=1) if class_ is None else values[:, output_position(decomposer, class_)]
+        values.sum(axis=1) if class_ is None else values[:, output_position(decomposer, class_, "class_")]
     )

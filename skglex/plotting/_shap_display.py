@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._decomposer_checks import output_position
 from skglex.plotting._axis_view import AxisView, Rows, view_axis
 from skglex.plotting._draw import draw_background, draw_scale, legend_above, step_line
-from skglex.plotting._style import COLOURS, bare, import_pyplot, make_axes, margin_label, output_position
+from skglex.plotting._style import COLOURS, bare, import_pyplot, make_axes, margin_label
 
 
 class ShapDisplay:
@@ -120,7 +121,7 @@ class ShapDisplay:
             With what was drawn in its attributes.
         """
         import_pyplot(f"{cls.__name__}.from_decomposer")
-        output = output_position(decomposer, class_)
+        output = output_position(decomposer, class_, "class_")
         rows = Rows(decomposer, X)
         some = rows.some(subsample)
         axis = decomposer.feature_axis(feature)

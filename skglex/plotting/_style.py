@@ -23,21 +23,6 @@ def import_pyplot(caller: str) -> Any:
     return plt
 
 
-def output_position(decomposer: Any, class_: Any) -> int:
-    """Position of the output that the user asked for."""
-    labels = decomposer._output_labels()
-    if labels is None:
-        positive = list(getattr(decomposer, "classes_", []))[-1:]
-        if class_ is not None and class_ not in positive:
-            raise ValueError(f"class_={class_!r}, but the model has one output only: leave class_ out")
-        return 0
-    if class_ is None:
-        raise ValueError(f"the model has several outputs: class_ must be one of {labels}")
-    if class_ not in labels:
-        raise ValueError(f"class_={class_!r} is unknown; known are {labels}")
-    return labels.index(class_)
-
-
 def margin_label(decomposer: Any, class_: Any) -> str:
     """Label of an axis on the margin scale, for instance "margin (log-odds)"."""
     if decomposer._output_labels() is not None:

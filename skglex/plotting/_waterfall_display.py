@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._decomposer_checks import output_position
 from skglex._input import is_frame, take_rows
 from skglex.plotting._style import (
     ADDS,
@@ -16,7 +17,6 @@ from skglex.plotting._style import (
     make_axes,
     margin_label,
     number,
-    output_position,
 )
 
 
@@ -98,7 +98,7 @@ class WaterfallDisplay:
             With what was drawn in its attributes.
         """
         import_pyplot(f"{cls.__name__}.from_decomposer")
-        output = output_position(decomposer, class_)
+        output = output_position(decomposer, class_, "class_")
         row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
         parts = np.asarray(decomposer.transform(row), dtype=np.float64).reshape(decomposer._n_outputs, -1)[
             output

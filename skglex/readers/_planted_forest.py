@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,11 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
-from skglex._planted_leaves import PlantedLeaves
 from skglex.ensemble import Grid, LeafEnsemble, collect_conditions
 from skglex.readers._base import ReadModel
+
+if TYPE_CHECKING:
+    from skglex._planted import PlantedLeaves
 
 
 def read(model: Any) -> ReadModel:

@@ -15,8 +15,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from skglex._input import as_numpy
 from skglex._parallel import run
-from skglex._planted_categories import category_codes, encode_categories, order_by_target, ranks
-from skglex._planted_leaves import PlantedLeaves, encode_columns
+from skglex._planted._categories import category_codes, encode_categories, order_by_target, ranks
+from skglex._planted._leaves import PlantedLeaves, encode_columns
 from skglex._state import VersionedState, restore_on_failure
 from skglex.kernels.planted_forest import grow_family
 from skglex.kernels.planted_split import RANDOM
