@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from skglex._distributed import is_dask
+from skglex._distributed import is_dask, partitioned_background, partitions_of
 from skglex._input import (
     as_numpy,
     bin_all,
@@ -225,27 +225,20 @@ class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
                 f"X is a Dask collection, which a {type(estimator).__name__} cannot be fitted on here. Fit the model "
                 "first (xgboost.dask trains on Dask collections), pass it fitted, and fit without y"
             )
-        from skglex._distributed._partitions import Partitions
-
-        partitions = Partitions(X, sample_weight)
+        partitions = partitions_of(X, sample_weight)
         if self.n_background is None:
             return partitions.first_row(), None, partitions
         return *partitions.sample(self.n_background, self.random_state), partitions
 
     def _partitioned(self, partitions: Any, *, prove: bool = False) -> Any:
         """Rows in Dask partitions as a background."""
-        from skglex._distributed._background import PartitionedBackground
-
         alone = copy(self)
         alone.n_jobs = 1
         read = partial(alone._read_partition, prove=False)
-        return PartitionedBackground(partitions, read, partial(alone._read_partition, prove=prove))
+        return partitioned_background(partitions, read, partial(alone._read_partition, prove=prove))
 
     def _read_partition(self, X: Any, weight: Any, prove: bool) -> tuple[Background, int]:
         """One partition binned, its weights scaled by a power of two, and the exponent of that."""
-        from skglex._distributed._partitions import check_weight
-
-        weight = check_weight(weight, X.shape[0])
         if not len(weight):
             return Background(np.empty((len(self._model.ensemble.grid.features), 0), np.uint16), weight), 0
         Xt = TreeModelWrapper._check_X(self, X)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skglex._distributed._background import PartitionedBackground
+    from skglex._distributed._partitions import Partitions
 
 
 def is_dask(X: Any) -> bool:
@@ -27,3 +31,19 @@ def per_partition(method: Callable[..., Any]) -> Callable[..., Any]:
         return map_rows(self, method.__name__, X, before, kwargs)
 
     return wrapper
+
+
+def partitions_of(X: Any, sample_weight: Any) -> Partitions:
+    """The rows of a Dask collection and their weights (None: equal), lazily."""
+    from skglex._distributed._partitions import Partitions
+
+    return Partitions(X, sample_weight)
+
+
+def partitioned_background(
+    partitions: Partitions, read: Callable[..., Any], prove: Callable[..., Any]
+) -> PartitionedBackground:
+    """Rows in partitions as a background."""
+    from skglex._distributed._background import PartitionedBackground
+
+    return PartitionedBackground(partitions, read, prove)

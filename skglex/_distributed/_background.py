@@ -13,7 +13,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from skglex._distributed._partitions import Partitions, active_client, share
+from skglex._distributed._partitions import Partitions, active_client, check_weight, share
 from skglex.ensemble import Background, Empirical, LeafEnsemble, PatternGroups, Players
 
 # Numbers of E_l that are kept, to be sent along with the model: 512 MB of float64.
@@ -180,7 +180,11 @@ def _digest(array: NDArray[np.int64]) -> bytes:
 
 def _read_all(partitions: Partitions, read: Callable[..., Any]) -> list[Delayed]:
     task = share(read)
-    return [delayed(_call)(task, X, weight) for X, weight in zip(partitions.rows, partitions.weights)]
+    return [delayed(_read)(task, X, weight) for X, weight in zip(partitions.rows, partitions.weights)]
+
+
+def _read(read: Callable[..., Any], X: Any, weight: Any) -> Any:
+    return read(X, check_weight(weight, X.shape[0]))
 
 
 def _call(function: Callable[..., Any], *args: Any) -> Any:

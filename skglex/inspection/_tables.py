@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from skglex._decomposer_checks import check_decomposer
-from skglex._distributed import is_dask
+from skglex._distributed import is_dask, partitions_of
 from skglex._input import bin_all
 from skglex.ensemble import Background
 
@@ -28,9 +28,7 @@ def weighted_bins(decomposer: GlexDecomposer, X: Any, sample_weight: Any) -> Bac
             )
         return decomposer._background
     if is_dask(X):
-        from skglex._distributed._partitions import Partitions
-
-        partitioned: Background = decomposer._partitioned(Partitions(X, sample_weight))
+        partitioned: Background = decomposer._partitioned(partitions_of(X, sample_weight))
         return partitioned
     Xt = decomposer._check_X(X)
     bins = bin_all(Xt, decomposer._model.input, decomposer._model.ensemble.grid, decomposer.n_jobs)
