@@ -153,7 +153,7 @@ class TreeModelExplainer(TreeModelWrapper):
         grid = self._model.ensemble.grid
         share = self._background.average(partial(_bin_shares, slot=slot, n_bins=int(grid.n_bins[slot])))
         if axis.categorical:
-            return share
+            return np.asarray(share)
         begins = np.concatenate([[-np.inf], grid.edges(slot)])
         cell = np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
         return np.asarray(np.bincount(cell, share, axis.n_bins))

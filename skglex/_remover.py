@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _classifies(remover: FeatureRemover) -> bool:
-    return is_classifier(remover)
+    return bool(is_classifier(remover))
 
 
 def _has_decision(remover: FeatureRemover) -> bool:
@@ -276,7 +276,7 @@ class FeatureRemover(TreeModelWrapper):
         check_is_fitted(self)
         if self._model.isolation is None:
             return self.margin(X)
-        return self.score_samples(X) - self.offset_
+        return np.asarray(self.score_samples(X) - self.offset_)
 
     @available_if(_scores_samples)
     @per_partition
@@ -376,7 +376,7 @@ class FeatureRemover(TreeModelWrapper):
             In the order of ``classes_``.
         """
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.asarray(np.log(self.predict_proba(X)))
 
     @available_if(_has_score)
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

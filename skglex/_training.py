@@ -164,7 +164,7 @@ def _encode(labels: Any, classes: NDArray[Any], what: str) -> NDArray[np.int64]:
         raise ValueError(
             f"{what} has the label {labels[~known][0]!r}, which y does not have; its labels are {list(classes[:20])}"
         )
-    return np.searchsorted(classes, labels)
+    return np.asarray(np.searchsorted(classes, labels))
 
 
 def _weight_params(estimator: Any, weight: NDArray[np.float64]) -> dict[str, Any]:

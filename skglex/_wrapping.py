@@ -156,7 +156,7 @@ class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("sample_weight is zero for every row: the background would be empty")
-        return weight
+        return np.asarray(weight)
 
     # -- the model's own space ----------------------------------------------------------------
 

@@ -54,7 +54,7 @@ def debiased_booster(
         With the model's feature names, types and categories, objective, base score and attributes, except
         ``best_iteration`` and ``best_score``. ``gbtree`` where the model was ``dart``.
     """
-    booster = counted_trees(model)
+    booster: xgb.Booster = counted_trees(model)
     content = json.loads(booster.save_raw("json"))
     gradient_booster = content["learner"]["gradient_booster"]
     inner = gradient_booster.get("gbtree", gradient_booster)

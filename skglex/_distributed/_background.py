@@ -97,7 +97,7 @@ class PartitionedBackground:
         """
         task = share(compute)
         found = [delayed(_call)(task, *pair) for pair in zip(self._rows, [*self._rows[1:], self._rows[0]])]
-        return np.any(dask.compute(*found), axis=0)
+        return np.asarray(np.any(dask.compute(*found), axis=0))
 
     @property
     def bins(self) -> NDArray[np.unsignedinteger]:

@@ -162,7 +162,8 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
     def _encode(self, X: Any) -> NDArray[np.float64]:
         """Rows as the boxes see them: categories replaced by their places, missing values NaN."""
         X = encode_categories(as_numpy(X), self.categories_)
-        return validate_data(self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite="allow-nan")
+        how = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
+        return np.asarray(validate_data(self, X, reset=False, **how))
 
     def _margin(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

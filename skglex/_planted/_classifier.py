@@ -279,4 +279,4 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
             Labels, as in ``classes_``.
         """
         score = self.decision_function(X)
-        return self.classes_[(score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)]
+        return np.take(self.classes_, (score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1))

@@ -97,7 +97,7 @@ def _shapley_means(
         part = np.ascontiguousarray(bins[:, start : start + size])
         values = decomposition.shapley(part, n_jobs=n_jobs, verbose=verbose)
         total += np.abs(values, out=values) @ weight[start : start + size]
-    return total.T / weight.sum()
+    return np.asarray(total.T / weight.sum())
 
 
 def strongest(

@@ -231,4 +231,4 @@ def make_runtime(
 
 
 def _sum_and_product(X: np.ndarray) -> np.ndarray:
-    return X[:, 0] + X[:, 1] + 2 * X[:, 0] * X[:, 1]
+    return np.asarray(X[:, 0] + X[:, 1] + 2 * X[:, 0] * X[:, 1])

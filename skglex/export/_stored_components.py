@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -256,7 +257,7 @@ class StoredComponents:
 def _starts(shapes: list[tuple[int, ...]]) -> list[int]:
     """Where each table begins among the values."""
     sizes = [prod(shape) for shape in shapes]
-    return np.cumsum([0, *sizes])[:-1].tolist()
+    return list(accumulate([0, *sizes]))[:-1]
 
 
 def _read_spec(given: dict[str, Any], n_features: int) -> InputSpec:

@@ -26,7 +26,8 @@ def weighted_bins(decomposer: GlexDecomposer, X: Any, sample_weight: Any) -> Bac
                 "sample_weight is given without X: the weights of the background are those given to fit. Pass the "
                 "rows X too"
             )
-        return decomposer._background
+        background: Background = decomposer._background
+        return background
     if is_dask(X):
         partitioned: Background = decomposer._partitioned(partitions_of(X, sample_weight))
         return partitioned

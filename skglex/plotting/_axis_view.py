@@ -36,7 +36,7 @@ class Rows:
         """Bin of every row along an axis."""
         fine = self._bins[self.decomposer._slot(axis.feature)].astype(np.int64)
         if axis.categorical:
-            return fine
+            return np.asarray(fine)
         full = self.decomposer.feature_axis(axis.feature)
         begins = np.concatenate([[-np.inf], full.edges])
         cell = np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)

@@ -41,7 +41,7 @@ def read(model: Any) -> ReadModel:
 
 
 def _probabilities(model: Any, X: Any) -> NDArray[np.float64]:
-    probabilities = model.predict_proba(X)
+    probabilities: NDArray[np.float64] = model.predict_proba(X)
     return probabilities[:, 1] if len(model.classes_) == 2 else probabilities
 
 

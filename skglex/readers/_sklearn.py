@@ -107,7 +107,7 @@ def _read_isolation_forest(model: Any) -> ReadModel:
 
 
 def _path_length(model: Any, scale: Isolation, X: Any) -> NDArray[np.float64]:
-    return -np.log2(-model.score_samples(X)) * scale.path_length
+    return np.asarray(-np.log2(-model.score_samples(X)) * scale.path_length)
 
 
 def _join_trees(
