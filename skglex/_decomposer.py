@@ -174,12 +174,6 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
     >>> axis = decomposer.feature_axis("x0")
     >>> bool(np.isclose(decomposer.background_weights(axis).sum(), 1))
     True
-
-    What a `Component` asks the decomposer for, by position:
-
-    >>> axes, values = decomposer.component_table(0)
-    >>> np.array_equal(decomposer.component_values(0, X), decomposer["x0"].evaluate(X))
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -476,22 +470,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
     # -- what a Component asks (`skglex.components.ComponentSource`) ---------------------------
 
     @per_partition
-    def component_values(self, position: int, X: Any) -> NDArray[np.float64]:
-        """One component at given rows; see `Component.evaluate`.
-
-        Parameters
-        ----------
-        position : int
-            Of the component in ``components_``.
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the margin scale.
-        """
-
+    def _component_values(self, position: int, X: Any) -> NDArray[np.float64]:
         def compute(bins: NDArray[Any], **work: Any) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))
             self._decomposition.components(bins, np.array([position]), out, **work)
@@ -499,21 +478,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
 
         return self._squeeze(self._on_rows(self._check_X(X), (), compute, "the component").T)
 
-    def component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        """The table of one component; see `Component.values`.
-
-        Parameters
-        ----------
-        position : int
-            Of the component in ``components_``.
-
-        Returns
-        -------
-        axes : tuple of Axis
-            Features and bins along the axes.
-        values : ndarray of shape (n_bins, ...) or (n_bins, ..., n_outputs)
-            On the margin scale.
-        """
+    def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         axes, values = self._decomposition.component_table(
             position, self._model_names, self._model.input.categories, **self._work
         )

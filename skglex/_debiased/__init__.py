@@ -2,5 +2,3 @@
 
 from skglex._debiased._onnx import onnx_model
 from skglex._debiased._xgboost_booster import debiased_booster
-
-__all__ = ["debiased_booster", "onnx_model"]

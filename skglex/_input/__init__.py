@@ -4,21 +4,3 @@ from skglex._input._bins import bin_all, bin_chunks, bin_rows
 from skglex._input._columns import categories_of, column_values, name_categories, raw_column
 from skglex._input._rows import as_numpy, check_rows, fill_columns, is_frame, take_rows, with_column_of
 from skglex._input._spec import LARGEST_ZERO, InputSpec
-
-__all__ = [
-    "LARGEST_ZERO",
-    "InputSpec",
-    "as_numpy",
-    "bin_all",
-    "bin_chunks",
-    "bin_rows",
-    "categories_of",
-    "check_rows",
-    "column_values",
-    "fill_columns",
-    "is_frame",
-    "name_categories",
-    "raw_column",
-    "take_rows",
-    "with_column_of",
-]

@@ -2,20 +2,11 @@
 
 from skglex.components._component import Axis, Component, Components, ComponentSource
 from skglex.components._decomposition import Decomposition, average_out
-from skglex.components._importance import component_means, shapley_means, strongest
+from skglex.components._importance import (
+    component_means,
+    shapley_means,
+    strongest,
+    sum_by_feature_and_order,
+)
 from skglex.components._index import TooManyComponents
 from skglex.components._tables import LARGEST_TABLE
-
-__all__ = [
-    "LARGEST_TABLE",
-    "Axis",
-    "Component",
-    "ComponentSource",
-    "Components",
-    "Decomposition",
-    "TooManyComponents",
-    "average_out",
-    "component_means",
-    "shapley_means",
-    "strongest",
-]

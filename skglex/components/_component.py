@@ -60,9 +60,9 @@ class ComponentSource(Protocol):
     @property
     def component_importances_(self) -> NDArray[np.float64]: ...
 
-    def component_values(self, position: int, X: Any) -> NDArray[np.float64]: ...
+    def _component_values(self, position: int, X: Any) -> NDArray[np.float64]: ...
 
-    def component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]: ...
+    def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]: ...
 
 
 class Component:
@@ -130,7 +130,7 @@ class Component:
 
     @cached_property
     def _table(self) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        return self._source.component_table(self._position)
+        return self._source._component_table(self._position)
 
     def evaluate(self, X: Any) -> NDArray[np.float64]:
         """The component's value at given rows.
@@ -145,7 +145,7 @@ class Component:
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             On the margin scale.
         """
-        return self._source.component_values(self._position, X)
+        return self._source._component_values(self._position, X)
 
     def __repr__(self) -> str:
         return f"<Component {self.name!r} of order {self.order}>"

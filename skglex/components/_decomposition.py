@@ -95,9 +95,7 @@ class Decomposition:
 
     def tabulate(self, n_jobs: int | None, verbose: int) -> None:
         """Make the tables of the components that are small enough for one."""
-        self.tables = build_tables(
-            self.ensemble, self.players, self.index, self.weights, n_jobs=n_jobs, verbose=verbose
-        )
+        self.tables = build_tables(self.index, self.weights, n_jobs=n_jobs, verbose=verbose)
 
     def component_table(
         self,
@@ -123,8 +121,6 @@ class Decomposition:
                 "evaluate(X), or train on fewer bins (max_bin)"
             )
         return build_tables(
-            self.ensemble,
-            self.players,
             self.index,
             self.weights,
             wanted=np.array([position]),

@@ -80,6 +80,16 @@ def _component_means(
     return out
 
 
+def sum_by_feature_and_order(decomposition: Decomposition, means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|``, divided by q: (n_players, n_orders, ...)."""
+    n_orders = int(decomposition.orders.max(initial=0))
+    out = np.zeros((decomposition.n_players, n_orders, *means.shape[1:]))
+    for members, mean in zip(decomposition.index.sets, means):
+        for j in members:
+            out[j, len(members) - 1] += mean / len(members)
+    return out
+
+
 def shapley_means(
     decomposition: Decomposition, background: Background, *, n_jobs: int | None = None, verbose: int = 0
 ) -> NDArray[np.float64]:

@@ -7,22 +7,3 @@ from skglex.ensemble._patterns import MAX_TABLE_BITS, TABLE_BUDGET, PatternGroup
 from skglex.ensemble._players import Players, assign_players
 from skglex.ensemble._sums import LeafSum
 from skglex.ensemble._weights import Background, Empirical, PathDependent, Weighting
-
-__all__ = [
-    "MAX_TABLE_BITS",
-    "TABLE_BUDGET",
-    "Background",
-    "Empirical",
-    "FixedWeights",
-    "Grid",
-    "LeafEnsemble",
-    "LeafSum",
-    "PathDependent",
-    "PatternGroups",
-    "Players",
-    "Trees",
-    "Weighting",
-    "assign_players",
-    "collect_conditions",
-    "group_patterns",
-]

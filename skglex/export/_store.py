@@ -70,7 +70,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
     }
     components, edges, values, size = [], [], [], 0
     for i, component in enumerate(decomposer.components_):
-        axes, table = decomposer.component_table(i)
+        axes, table = decomposer._component_table(i)
         size += table.size
         if size > LARGEST_TABLE:
             raise ValueError(

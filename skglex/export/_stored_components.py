@@ -59,9 +59,6 @@ class StoredComponents:
     ...     stored = load_components(f"{folder}/components.zip")
     >>> np.array_equal(stored.evaluate(X), decomposer.transform(X))
     True
-    >>> axes, values = stored.component_table(0)
-    >>> np.array_equal(stored.component_values(0, X), stored.evaluate(X)[:, 0])
-    True
     >>> np.allclose(stored.margin(X), model.predict(X), atol=1e-5)
     True
     """
@@ -147,39 +144,11 @@ class StoredComponents:
 
     # -- what a Component asks (`skglex.components.ComponentSource`) ---------------------------
 
-    def component_values(self, position: int, X: Any) -> NDArray[np.float64]:
-        """One component at given rows; see `Component.evaluate`.
-
-        Parameters
-        ----------
-        position : int
-            Of the component in ``components_``.
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of the model.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the margin scale.
-        """
+    def _component_values(self, position: int, X: Any) -> NDArray[np.float64]:
         values = self._look_up(position, self._bin(X))
         return values[:, 0] if self._n_outputs == 1 else values
 
-    def component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        """The table of one component; see `Component.values`.
-
-        Parameters
-        ----------
-        position : int
-            Of the component in ``components_``.
-
-        Returns
-        -------
-        axes : tuple of Axis
-            Features and bins along the axes.
-        values : ndarray of shape (n_bins, ...) or (n_bins, ..., n_outputs)
-            On the margin scale.
-        """
+    def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         axes, values = self._tables[position]
         return axes, values[..., 0] if self._n_outputs == 1 else values
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.components import component_means, shapley_means, strongest
+from skglex.components import component_means, shapley_means, strongest, sum_by_feature_and_order
 from skglex.ensemble import Background
 from skglex.inspection._tables import as_table, label_columns, weighted_bins
 
@@ -157,10 +157,7 @@ def feature_importance(
 def _by_feature_and_order(decomposer: GlexDecomposer, background: Background) -> NDArray[np.float64]:
     """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|`` over q: (n_features, n_orders, n_outputs)."""
     decomposer._require_components()
-    sets = decomposer._decomposition.index.sets
-    means = component_means(decomposer._decomposition, background, **decomposer._work)
-    shares = np.zeros((len(decomposer.explained_features_), max(map(len, sets), default=0), means.shape[1]))
-    for members, mean in zip(sets, means):
-        for j in members:
-            shares[j, len(members) - 1] += mean / len(members)
-    return shares
+    decomposition = decomposer._decomposition
+    return sum_by_feature_and_order(
+        decomposition, component_means(decomposition, background, **decomposer._work)
+    )

@@ -56,12 +56,7 @@ class ComponentDisplay:
     >>> display = ComponentDisplay.from_decomposer(decomposer, ["hr", ("hr", "workingday"), "hr:temp"])
     >>> [ax.get_xlabel() for ax in display.axes_]
     ['hr', 'hr', 'hr']
-
-    Drawn again, on axes of one's own:
-
-    >>> import matplotlib.pyplot as plt
-    >>> figure, ax = plt.subplots()
-    >>> display.plot(ax=ax).figure_ is figure
+    >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """
 

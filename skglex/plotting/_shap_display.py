@@ -52,12 +52,7 @@ class ShapDisplay:
     >>> display = ShapDisplay.from_decomposer(decomposer, decomposer.explained_features_[0], X)
     >>> display.ax_.get_ylabel()
     'SHAP value, margin'
-
-    Drawn again, on axes of one's own:
-
-    >>> import matplotlib.pyplot as plt
-    >>> figure, ax = plt.subplots()
-    >>> display.plot(ax=ax).figure_ is figure
+    >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """
 

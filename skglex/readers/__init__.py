@@ -9,13 +9,3 @@ from skglex.readers._base import (
     require_reader,
     takes_any_labels,
 )
-
-__all__ = [
-    "Isolation",
-    "ReadModel",
-    "averages_probabilities",
-    "counted_trees",
-    "let_models_be_copied",
-    "require_reader",
-    "takes_any_labels",
-]
