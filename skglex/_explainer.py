@@ -16,7 +16,7 @@ from skglex._features import FeatureGroups, resolve_features
 from skglex._input import bin_chunks, bin_rows
 from skglex._memory import check_memory, scaled
 from skglex._wrapping import TreeModelWrapper
-from skglex.components import Axis, Decomposition, average_out, shapley_means
+from skglex.components import Axis, Decomposition, average_out, bins_along, shapley_means
 from skglex.ensemble import Background
 
 # Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
@@ -152,11 +152,7 @@ class TreeModelExplainer(TreeModelWrapper):
         slot = self._slot(axis.feature)
         grid = self._model.ensemble.grid
         share = self._background.average(partial(_bin_shares, slot=slot, n_bins=int(grid.n_bins[slot])))
-        if axis.categorical:
-            return np.asarray(share)
-        begins = np.concatenate([[-np.inf], grid.edges(slot)])
-        cell = np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
-        return np.asarray(np.bincount(cell, share, axis.n_bins))
+        return np.asarray(np.bincount(bins_along(axis, grid.edges(slot)), share, axis.n_bins))
 
     @property
     def explained_features_(self) -> list[str]:

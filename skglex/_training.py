@@ -16,12 +16,7 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, has_fit_parameter
 
 from skglex._warnings import warn_user
 from skglex.readers import takes_any_labels
@@ -84,9 +79,7 @@ def take_or_fit(
         if y is not None:
             check_consistent_length(X, y)
         if fit_params:
-            warn_user(
-                f"the {kind} is used as it is: {', '.join(fit_params)} passed to fit has no effect",
-            )
+            warn_user(f"the {kind} is used as it is: {', '.join(fit_params)} passed to fit has no effect")
         return estimator, None
     if y is None and get_tags(estimator).target_tags.required:
         raise ValueError(

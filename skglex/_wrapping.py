@@ -20,15 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from skglex._distributed import is_dask, partitioned_background, partitions_of
-from skglex._input import (
-    as_numpy,
-    bin_all,
-    categories_of,
-    check_rows,
-    is_frame,
-    name_categories,
-    take_rows,
-)
+from skglex._input import as_numpy, bin_all, categories_of, check_rows, is_frame, name_categories, take_rows
 from skglex._proof import misread, require_equal, rounding_of
 from skglex._state import VersionedState
 from skglex._training import is_fitted, is_kept, steps_of, take_or_fit, thaw, tree_model

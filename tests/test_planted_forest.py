@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from skglex._planted_leaves import PlantedLeaves, encode_columns
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.metrics import mean_squared_error
@@ -15,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestClassifier, RandomPlantedForestRegressor
+from skglex._planted._leaves import PlantedLeaves, encode_columns
 from skglex.kernels.planted_split import EVEN, FIRST
 from skglex.kernels.random_numbers import draw_distinct, draw_weighted
 

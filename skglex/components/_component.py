@@ -54,6 +54,14 @@ class Axis:
         return self.missing + 1
 
 
+def bins_along(axis: Axis, edges: NDArray[Any]) -> NDArray[np.int64]:
+    """Bin along an axis of each of the finer bins that all edges of its feature make, the missing one last."""
+    if axis.categorical:
+        return np.arange(axis.n_bins)
+    begins = np.concatenate([[-np.inf], edges])
+    return np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
+
+
 class ComponentSource(Protocol):
     """What components are made from: a fitted decomposer."""
 

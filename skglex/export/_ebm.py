@@ -70,7 +70,7 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     if left_out:
         warn_user(
             f"{left_out} components of order 3 and more are left out: the exported model predicts without them. "
-            "max_interaction=2 says that this is meant",
+            "max_interaction=2 says that this is meant"
         )
     members = [
         decomposer._decomposition.index.sets[i] for i, c in enumerate(decomposer.components_) if c.order <= 2

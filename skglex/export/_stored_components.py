@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._input import InputSpec, bin_all, check_rows, is_frame
-from skglex.components import Axis, Component, Components
+from skglex.components import Axis, Component, Components, bins_along
 from skglex.ensemble import Grid
 
 
@@ -187,14 +187,8 @@ class StoredComponents:
                 cuts.setdefault(j, []).append(np.empty(0) if axis.categorical else axis.edges)
         features = np.array(sorted(cuts), dtype=np.int64)
         parts = [self._codes.get(j, np.unique(np.concatenate(cuts[j]))) for j in features.tolist()]
-        return Grid(
-            features=features,
-            cuts=np.concatenate([*parts, np.empty(0)]).astype(np.float64),
-            cut_ptr=np.cumsum([0, *map(len, parts)]).astype(np.int64),
-            categorical=np.isin(features, list(self._codes)),
-            less_equal=False,
-            as_float32=as_float32,
-        )
+        categorical = np.isin(features, list(self._codes))
+        return Grid.from_cuts(features, parts, categorical, less_equal=False, as_float32=as_float32)
 
     def _bin(self, X: Any) -> NDArray[Any]:
         X = check_rows(X, objects=True)
@@ -214,11 +208,7 @@ class StoredComponents:
         slots = np.searchsorted(self._grid.features, self._columns[position])
         cells = []
         for axis, slot in zip(axes, slots.tolist()):
-            cell: NDArray[Any] = np.arange(axis.n_bins)
-            if not axis.categorical:
-                begins = np.concatenate([[-np.inf], self._grid.slot_cuts(slot)])
-                cell = np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
-            cells.append(cell[bins[slot]])
+            cells.append(bins_along(axis, self._grid.slot_cuts(slot))[bins[slot]])
         found: NDArray[np.float64] = values[tuple(cells)]
         return found
 

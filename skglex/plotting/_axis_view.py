@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._input import bin_all, column_values, take_rows
-from skglex.components import Axis
+from skglex.components import Axis, bins_along
 from skglex.plotting._style import number
 
 # A feature with at most this many bins in all of the model is drawn level by level.
@@ -34,13 +34,9 @@ class Rows:
 
     def bins(self, axis: Axis) -> NDArray[np.int64]:
         """Bin of every row along an axis."""
-        fine = self._bins[self.decomposer._slot(axis.feature)].astype(np.int64)
-        if axis.categorical:
-            return np.asarray(fine)
         full = self.decomposer.feature_axis(axis.feature)
-        begins = np.concatenate([[-np.inf], full.edges])
-        cell = np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
-        return np.asarray(cell[fine])
+        of_row = self._bins[self.decomposer._slot(axis.feature)]
+        return np.asarray(bins_along(axis, full.edges)[of_row])
 
     def values(self, feature: str) -> NDArray[np.float64]:
         """Values of a numeric feature (codes of a categorical one), missing as NaN."""

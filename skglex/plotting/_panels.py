@@ -42,13 +42,7 @@ class Panel:
 
 
 def make_panels(
-    decomposer: Any,
-    component: Component,
-    output: int,
-    *,
-    rows: Rows | None,
-    drawn: Rows | None,
-    missing: Any,
+    decomposer: Any, component: Component, output: int, *, rows: Rows | None, drawn: Rows | None, missing: Any
 ) -> list[Panel]:
     """Panels of one component; ``rows`` give ranges and labels, ``drawn`` are drawn as points."""
     axes = component.axes

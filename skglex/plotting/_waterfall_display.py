@@ -9,15 +9,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposer_checks import output_position
 from skglex._input import is_frame, take_rows
-from skglex.plotting._style import (
-    ADDS,
-    TAKES,
-    bare,
-    import_pyplot,
-    make_axes,
-    margin_label,
-    number,
-)
+from skglex.plotting._style import ADDS, TAKES, bare, import_pyplot, make_axes, margin_label, number
 
 
 class WaterfallDisplay:

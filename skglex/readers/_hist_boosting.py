@@ -16,12 +16,7 @@ from skglex.readers._base import ReadModel
 from skglex.readers._nodes import Nodes, to_leaves
 from skglex.readers._sklearn import names_of
 
-_LINKS = {
-    IdentityLink: "identity",
-    LogLink: "exponential",
-    LogitLink: "sigmoid",
-    MultinomialLogit: "softmax",
-}
+_LINKS = {IdentityLink: "identity", LogLink: "exponential", LogitLink: "sigmoid", MultinomialLogit: "softmax"}
 
 
 def read(model: Any) -> ReadModel:

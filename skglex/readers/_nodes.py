@@ -165,14 +165,7 @@ def _build_trees(
         else np.unique(threshold[bounds[s] : bounds[s + 1]])
         for s in range(len(features))
     ]
-    grid = Grid(
-        features=features,
-        cuts=np.concatenate([*cuts, np.empty(0)]),
-        cut_ptr=np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64),
-        categorical=categorical,
-        less_equal=less_equal,
-        as_float32=as_float32,
-    )
+    grid = Grid.from_cuts(features, cuts, categorical, less_equal=less_equal, as_float32=as_float32)
     cut = np.zeros(len(inner), np.int32)
     at = np.flatnonzero(numeric)[order]
     for s in range(len(features)):

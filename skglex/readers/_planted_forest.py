@@ -54,14 +54,8 @@ def _to_ensemble(leaves: PlantedLeaves, n_categories: dict[int, int]) -> LeafEns
         else:
             bounds = np.unique(np.concatenate([leaves.lo[slot == s], leaves.hi[slot == s]]))
             cuts.append(bounds[np.isfinite(bounds)])
-    grid = Grid(
-        features=features,
-        cuts=np.concatenate([*cuts, np.empty(0)]),
-        cut_ptr=np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64),
-        categorical=np.isin(features, list(n_categories)),
-        less_equal=False,
-        as_float32=False,
-    )
+    categorical = np.isin(features, list(n_categories))
+    grid = Grid.from_cuts(features, cuts, categorical, less_equal=False, as_float32=False)
     conditions, complement, leaf_condition = collect_conditions(
         grid, slot, _first_bin(leaves.lo, slot, grid), _first_bin(leaves.hi, slot, grid), leaves.missing
     )
