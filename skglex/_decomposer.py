@@ -351,10 +351,8 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         rows = np.unique(np.linspace(0, Xt.shape[0] - 1, _CHECKED_ROWS).astype(int))
         try:
             own = self._own_margin(Xt, rows)
-        except (
-            Exception
-        ):  # the model does not take rows in this form (arrays for data frames, say): no margin to miss
-            return
+        except (TypeError, ValueError):
+            return  # the model refuses rows in this form (arrays for data frames, say): no margin to miss
         columns = out[:, rows].astype(np.float64).reshape(self._n_outputs, -1, len(rows))
         if self._has_remainder or self._decomposition.complete:
             ours = np.reshape(self.intercept_, (-1, 1)) + columns.sum(axis=1)

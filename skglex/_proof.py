@@ -22,17 +22,17 @@ def require_equal(
     where: str,
 ) -> None:
     """Raise unless our sums of leaves or components are the model's own margin, up to rounding."""
+    if own.shape != ours.shape:
+        raise _misread(f"{ours.shape[1]} outputs were read, its margin has {own.shape[1]}", where)
     rounding = np.broadcast_to(rounding, own.shape)
     with np.errstate(invalid="ignore"):  # a target of one class gives infinite margins
         error = np.where(own == ours, 0.0, np.abs(own - ours))
     if not (close := error <= rounding).all():
         row, output = np.unravel_index(np.argmax(np.where(close, -np.inf, error - rounding)), error.shape)
-        raise AdditivityError(
-            misread(
-                f"on row {rows[row]} its margin is {own[row, output]!r}, the {what} add up to "
-                f"{ours[row, output]!r}, off by {error[row, output]:.3g} (rounding: {rounding[row, output]:.1g})",
-                where,
-            )
+        raise _misread(
+            f"on row {rows[row]} its margin is {own[row, output]!r}, the {what} add up to {ours[row, output]!r}, "
+            f"off by {error[row, output]:.3g} (rounding: {rounding[row, output]:.1g})",
+            where,
         )
 
 
@@ -56,8 +56,8 @@ def rounding_of(read: ReadModel) -> NDArray[np.float64]:
     return epsilon / 2 * (8 + n_trees) * scale + np.finfo(np.float32).tiny
 
 
-def misread(what: str, where: str) -> str:
-    return (
+def _misread(what: str, where: str) -> AdditivityError:
+    return AdditivityError(
         f"the model was not read exactly: {what}. No component can be trusted, so {where} stops here. Please report "
         "this with the model, the versions of its library and of treelite, and the row; check_additivity=False "
         "skips this check"

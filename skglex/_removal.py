@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._features import list_features, resolve_features
-from skglex._input import is_frame, take_rows, with_column_of
+from skglex._input import as_dense, is_frame, take_rows, with_column_of
 from skglex._warnings import warn_user
 from skglex.ensemble import Background
 
@@ -137,8 +137,7 @@ def _changed(
 def _columns(X: Any) -> list[NDArray[Any]]:
     if is_frame(X):
         return [np.asarray(X.iloc[:, i] if hasattr(X, "iloc") else X[:, i]) for i in range(X.shape[1])]
-    dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    return list(dense.T)
+    return list(as_dense(X).T)
 
 
 def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:

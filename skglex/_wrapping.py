@@ -21,12 +21,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from skglex._distributed import is_dask, partitioned_background, partitions_of
 from skglex._input import as_numpy, bin_all, categories_of, check_rows, is_frame, name_categories, take_rows
-from skglex._proof import misread, require_equal, rounding_of
+from skglex._proof import require_equal, rounding_of
 from skglex._state import VersionedState
 from skglex._training import is_fitted, is_kept, steps_of, take_or_fit, thaw, tree_model
 from skglex._warnings import warn_user
 from skglex.ensemble import Background, LeafSum, PathDependent, Weighting
-from skglex.exceptions import AdditivityError
 from skglex.readers import ReadModel, averages_probabilities, let_models_be_copied, require_reader
 
 # Background rows on which the leaves must reproduce the model's own margin.
@@ -272,10 +271,6 @@ class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
         given = self._background_rows[positions]
         own = self._own_margin(Xt, given)
         ours = LeafSum(self._model.ensemble)(np.ascontiguousarray(self._background.bins[:, positions])).T
-        if own.shape != ours.shape:
-            raise AdditivityError(
-                misread(f"{ours.shape[1]} outputs were read, its margin has {own.shape[1]}", "fit")
-            )
         require_equal(own, ours, rounding_of(self._model), given, "leaves", "fit")
 
     def _own_margin(self, Xt: Any, rows: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -113,3 +113,22 @@ def test_nodes_without_cover(monkeypatch):
         GlexDecomposer(model).fit(X)  # empirical weights need none
         with pytest.raises(ZeroCoverWarning, match="cover 0"):
             GlexDecomposer(model, weighting="path_dependent").fit(X)
+
+
+def test_only_rows_that_the_model_refuses_go_unchecked(data):
+    X, y = data
+    decomposer = GlexDecomposer(XGBRegressor(n_estimators=5).fit(X, y)).fit(X)
+    read, expected = decomposer._model, decomposer.transform(X)
+
+    def fail(error):
+        def margin(X):
+            raise error
+
+        decomposer._model = replace(read, margin=margin)
+
+    for refused in (ValueError("feature names"), TypeError("sparse data")):
+        fail(refused)
+        assert np.array_equal(decomposer.transform(X), expected)
+    fail(RuntimeError("of the library"))
+    with pytest.raises(RuntimeError, match="of the library"):
+        decomposer.transform(X)

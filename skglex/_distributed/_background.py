@@ -14,7 +14,7 @@ from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
 from skglex._distributed._partitions import Partitions, active_client, check_weight, share
-from skglex.ensemble import Background, Empirical, LeafEnsemble, PatternGroups, Players
+from skglex.ensemble import Background, Empirical, LeafEnsemble, PatternGroups, Players, RankedSubsets
 
 # Numbers of E_l that are kept, to be sent along with the model: 512 MB of float64.
 _MOST_KEPT = 1 << 26
@@ -135,25 +135,10 @@ class PartitionedEmpirical:
         return kept[ptr[groups.group_leaf[first]] : ptr[groups.group_leaf[last]]]
 
     def ranked(
-        self,
-        ensemble: LeafEnsemble,
-        players: Players,
-        leaves: NDArray[np.int64],
-        start: NDArray[np.int64],
-        size: int,
-        max_order: int,
-        n_jobs: int | None,
+        self, ensemble: LeafEnsemble, players: Players, wanted: RankedSubsets, n_jobs: int | None
     ) -> NDArray[np.float64]:
-        compute = partial(
-            _ranked,
-            ensemble=ensemble,
-            players=players,
-            leaves=leaves,
-            start=start,
-            size=size,
-            max_order=max_order,
-        )
-        return self._keep(("ranked", _digest(leaves), max_order), size, compute)
+        compute = partial(_ranked, ensemble=ensemble, players=players, wanted=wanted)
+        return self._keep(("ranked", _digest(wanted.leaves), wanted.max_order), wanted.size, compute)
 
     def can_keep(self, size: int) -> bool:
         """Whether so many numbers more are kept."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skglex._input._columns import categories_of, column_values
+from skglex._input._categories import categories_of, column_values
 from skglex._input._rows import is_frame
 from skglex._input._spec import LARGEST_ZERO, InputSpec
 from skglex._memory import scaled

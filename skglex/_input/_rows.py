@@ -74,9 +74,9 @@ def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers:
         if not (numbers or plain) or getattr(X, "shape", (0,))[1:] != row.shape[1:] or not positions:
             return X
         if sp.issparse(X):
-            row = row[:, positions] if sp.issparse(row) else sp.csr_matrix(_plain(row)[:, positions])
+            row = row[:, positions] if sp.issparse(row) else sp.csr_matrix(as_dense(row)[:, positions])
             return _replace_columns(X, positions, sp.csr_matrix(np.ones((X.shape[0], 1))) @ row)
-        row = _plain(row)
+        row = as_dense(row)
         X = X.astype(np.result_type(X.dtype, row.dtype))
         X[:, positions] = row[:, positions]
         return X
@@ -109,6 +109,6 @@ def _replace_columns(X: Any, positions: list[int], columns: Any) -> Any:
     return sp.hstack([X.tocsc()[:, others], columns], format="csc")[:, order].asformat(X.format)
 
 
-def _plain(row: Any) -> NDArray[Any]:
-    """A row of a data frame, an array or a sparse matrix as an array."""
-    return np.asarray(row.toarray() if sp.issparse(row) else row)
+def as_dense(X: Any) -> NDArray[Any]:
+    """Rows of a data frame, an array or a sparse matrix as an array."""
+    return np.asarray(X.toarray() if sp.issparse(X) else X)

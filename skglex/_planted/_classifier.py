@@ -117,10 +117,7 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
     With more splits the exponential loss overfits soon. The errors' components are probabilities, which some
     find easier to read than log-odds.
 
-    A row with a missing value goes to the child where it lowers the loss most, which the leaf remembers;
-    where no value was missing, to the child with more rows. A pandas categorical column is replaced by the
-    rank of its categories' mean target (for several outputs: of the means' first principal component); a
-    category not seen in training is a missing value.
+    Missing values and categories are treated as by `RandomPlantedForestRegressor`.
 
     References
     ----------

@@ -126,7 +126,7 @@ def build_tables(
     for c in candidates:
         cells[c] = np.prod(axis_size[axis_ptr[c] : axis_ptr[c + 1]], dtype=np.float64)
     map_cells = np.array([n_bins[a].sum() for a in axes], dtype=np.int64)
-    tabulated = _choose(cells * ensemble.n_outputs, map_cells, max_cells)
+    tabulated = _choose_tabulated(cells * ensemble.n_outputs, map_cells, max_cells)
     chosen = np.flatnonzero(tabulated)
 
     map_size = np.where(np.repeat(tabulated, np.diff(axis_ptr)), n_bins[axis_slot], 0)
@@ -147,7 +147,9 @@ def build_tables(
     return tables
 
 
-def _choose(cells: NDArray[np.float64], map_cells: NDArray[np.int64], max_cells: int) -> NDArray[np.bool_]:
+def _choose_tabulated(
+    cells: NDArray[np.float64], map_cells: NDArray[np.int64], max_cells: int
+) -> NDArray[np.bool_]:
     """Which components get a table: the smallest first; the others are streamed."""
     tabulated = np.zeros(len(cells), dtype=bool)
     by_size = np.argsort(cells, kind="stable")

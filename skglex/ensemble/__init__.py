@@ -6,4 +6,4 @@ from skglex.ensemble._leaves import LeafEnsemble, Trees, collect_conditions
 from skglex.ensemble._patterns import MAX_TABLE_BITS, TABLE_BUDGET, PatternGroups, group_patterns
 from skglex.ensemble._players import Players, assign_players
 from skglex.ensemble._sums import LeafSum
-from skglex.ensemble._weights import Background, Empirical, PathDependent, Weighting
+from skglex.ensemble._weights import Background, Empirical, PathDependent, RankedSubsets, Weighting

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from skglex._decomposer_checks import output_position
+from skglex._optional import import_optional
 from skglex.components import Component
 from skglex.plotting._axis_view import Rows
 from skglex.plotting._draw import draw_panel
 from skglex.plotting._panels import Panel, make_panels
-from skglex.plotting._style import import_pyplot, margin_label
+from skglex.plotting._style import margin_label
 
 
 class ComponentDisplay:
@@ -112,7 +113,7 @@ class ComponentDisplay:
         ComponentDisplay
             With what was drawn in its attributes.
         """
-        import_pyplot(f"{cls.__name__}.from_decomposer")
+        import_optional("matplotlib.pyplot", "plots")
         output = output_position(decomposer, class_, "class_")
         components = [
             _find(decomposer, key) for key in (features if isinstance(features, list) else [features])
@@ -150,7 +151,7 @@ class ComponentDisplay:
         """
         from matplotlib.colors import Normalize
 
-        plt = import_pyplot("ComponentDisplay.plot")
+        plt = import_optional("matplotlib.pyplot", "plots")
         self._make_axes(plt, ax, n_cols)
         largest = max((_size(panel) for panel in self.panels if panel.kind == "map"), default=0.0) or 1.0
         curves = [panel for panel in self.panels if panel.kind != "map"]

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposer_checks import output_position
+from skglex._optional import import_optional
 from skglex.components import sum_by_feature_and_order
-from skglex.plotting._style import COLOURS, bare, import_pyplot, make_axes, margin_label
+from skglex.plotting._style import COLOURS, bare, make_axes, margin_label
 
 
 class ImportanceDisplay:
@@ -108,7 +109,7 @@ class ImportanceDisplay:
         ImportanceDisplay
             With what was drawn in its attributes.
         """
-        import_pyplot(f"{cls.__name__}.from_decomposer")
+        import_optional("matplotlib.pyplot", "plots")
         if kind not in ("component", "order"):
             raise ValueError(f"kind must be 'component' or 'order', got {kind!r}")
         label = margin_label(decomposer, class_)
@@ -141,7 +142,7 @@ class ImportanceDisplay:
         ImportanceDisplay
             With what was drawn in its attributes.
         """
-        plt = import_pyplot("ImportanceDisplay.plot")
+        plt = import_optional("matplotlib.pyplot", "plots")
         self.figure_, self.ax_ = make_axes(
             plt, ax, (6.0, 1.3 + 0.3 * len(self.names) * (1 + (self.shap is not None)))
         )

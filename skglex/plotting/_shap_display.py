@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposer_checks import output_position
+from skglex._optional import import_optional
 from skglex.plotting._axis_view import AxisView, Rows, view_axis
 from skglex.plotting._draw import draw_background, draw_scale, legend_above, step_line
-from skglex.plotting._style import COLOURS, bare, import_pyplot, make_axes, margin_label
+from skglex.plotting._style import COLOURS, bare, make_axes, margin_label
 
 
 class ShapDisplay:
@@ -115,7 +116,7 @@ class ShapDisplay:
         ShapDisplay
             With what was drawn in its attributes.
         """
-        import_pyplot(f"{cls.__name__}.from_decomposer")
+        import_optional("matplotlib.pyplot", "plots")
         output = output_position(decomposer, class_, "class_")
         rows = Rows(decomposer, X)
         some = rows.some(subsample)
@@ -162,7 +163,7 @@ class ShapDisplay:
         ShapDisplay
             With what was drawn in its attributes.
         """
-        plt = import_pyplot("ShapDisplay.plot")
+        plt = import_optional("matplotlib.pyplot", "plots")
         self.figure_, ax = make_axes(plt, ax, (6.0, 4.0))
         self.ax_ = ax
         view = self.view

@@ -1,4 +1,4 @@
-"""matplotlib, imported when something is drawn, and the colours and labels that all pictures share."""
+"""The colours and labels that all pictures share."""
 
 from __future__ import annotations
 
@@ -12,15 +12,6 @@ DIVERGING = "RdBu_r"
 TAKES, ADDS = "#2166AC", "#B2182B"
 
 _UNITS = {"sigmoid": "margin (log-odds)", "exponential": "margin (logarithm of the prediction)"}
-
-
-def import_pyplot(caller: str) -> Any:
-    """matplotlib.pyplot, or an error that says where to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(f"{caller} needs matplotlib: pip install 'skglex[plots]' brings it") from error
-    return plt
 
 
 def margin_label(decomposer: Any, class_: Any) -> str:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from skglex._decomposer_checks import output_position
 from skglex._input import is_frame, take_rows
-from skglex.plotting._style import ADDS, TAKES, bare, import_pyplot, make_axes, margin_label, number
+from skglex._optional import import_optional
+from skglex.plotting._style import ADDS, TAKES, bare, make_axes, margin_label, number
 
 
 class WaterfallDisplay:
@@ -84,7 +85,7 @@ class WaterfallDisplay:
         WaterfallDisplay
             With what was drawn in its attributes.
         """
-        import_pyplot(f"{cls.__name__}.from_decomposer")
+        import_optional("matplotlib.pyplot", "plots")
         output = output_position(decomposer, class_, "class_")
         row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
         parts = np.asarray(decomposer.transform(row), dtype=np.float64).reshape(decomposer._n_outputs, -1)[
@@ -120,7 +121,7 @@ class WaterfallDisplay:
         WaterfallDisplay
             With what was drawn in its attributes.
         """
-        plt = import_pyplot("WaterfallDisplay.plot")
+        plt = import_optional("matplotlib.pyplot", "plots")
         n = len(self.values)
         self.figure_, ax = make_axes(plt, ax, (6.0, 1.5 + 0.32 * n))
         self.ax_ = ax

@@ -32,13 +32,13 @@ def column_values(X: Any, feature: int, spec: InputSpec) -> NDArray[np.float64]:
     if feature in spec.encoders:
         return spec.encoders[feature](column)
     if is_frame(X):
-        return frame_column(column, X.columns[feature], known, spec.unknown_is_missing, spec.by_value)
+        return _frame_values(column, X.columns[feature], known, spec.unknown_is_missing, spec.by_value)
     if known is not None and spec.by_value:
-        return _codes(column.tolist(), known)
+        return _category_codes(column.tolist(), known)
     return np.asarray(column, dtype=np.float64)
 
 
-def frame_column(
+def _frame_values(
     column: Any,
     name: Any,
     categories: NDArray[Any] | None = None,
@@ -54,7 +54,7 @@ def frame_column(
     values, codes = _categorical(column)
     if codes is None:
         if categories is not None and by_value:
-            return _codes(column.to_list(), categories)
+            return _category_codes(column.to_list(), categories)
         if categories is not None:
             raise ValueError(
                 f"column {name!r} is not categorical, but the model was trained on it as a categorical column "
@@ -114,7 +114,7 @@ def _numeric(column: Any, name: Any) -> NDArray[np.float64]:
         ) from error
 
 
-def _codes(values: list[Any], categories: NDArray[Any]) -> NDArray[np.float64]:
+def _category_codes(values: list[Any], categories: NDArray[Any]) -> NDArray[np.float64]:
     """Positions among the categories; NaN for what is none of them."""
     position = {value: float(code) for code, value in enumerate(categories.tolist())}
     return np.array([position.get(value, np.nan) for value in values])
