@@ -84,21 +84,9 @@ def to_leaves(
     slot, lo, hi = (np.empty(bound, np.int32) for _ in range(3))
     mask = np.empty(bound, np.int64)
     missing, ratio = np.empty(bound, np.bool_), np.empty(bound)
-    pool = extract_leaves(
-        trees,
-        np.ones(len(inner)) if share is None else share,
-        grid.n_bins,
-        max_depth,
-        leaf_node,
-        tree_ptr,
-        leaf_ptr,
-        slot,
-        lo,
-        hi,
-        missing,
-        mask,
-        ratio,
-    )
+    shares = np.ones(len(inner)) if share is None else share
+    leaves = leaf_node, tree_ptr, leaf_ptr, slot, lo, hi, missing, mask, ratio
+    pool = extract_leaves(trees, shares, grid.n_bins, max_depth, *leaves)
     n = leaf_ptr[-1]
     conditions, complement, leaf_condition = collect_conditions(
         grid, slot[:n], lo[:n], hi[:n], missing[:n], mask[:n], pool
@@ -171,17 +159,7 @@ def _build_trees(
     for s in range(len(features)):
         own = slice(bounds[s], bounds[s + 1])
         cut[at[own]] = np.searchsorted(cuts[s], threshold[own])
-    mask = np.full(len(inner), -1, np.int64)
-    masks, n = [np.zeros(0, np.uint8)], 0
-    for node, codes in nodes.categories.items():
-        goes_left = np.zeros(grid.n_bins[slot[node]], np.uint8)
-        goes_left[np.searchsorted(cuts[slot[node]], codes)] = 1
-        if nodes.listed_right is not None and nodes.listed_right[node]:
-            goes_left = 1 - goes_left
-        goes_left[-1] = nodes.missing_left[node]
-        mask[node] = n
-        masks.append(goes_left)
-        n += len(goes_left)
+    mask, masks = _inclusion_masks(nodes, grid, slot)
     return grid, Trees(
         roots=nodes.roots,
         left=nodes.left.astype(np.int32),
@@ -190,6 +168,24 @@ def _build_trees(
         cut=cut,
         missing_left=nodes.missing_left.astype(np.uint8),
         mask=mask,
-        masks=np.concatenate(masks),
+        masks=masks,
         leaf=np.full(len(inner), -1, np.int32),
     )
+
+
+def _inclusion_masks(
+    nodes: Nodes, grid: Grid, slot: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Where the bins that each categorical split sends left begin (-1: a threshold), and they themselves."""
+    mask = np.full(len(slot), -1, np.int64)
+    masks, n = [np.zeros(0, np.uint8)], 0
+    for node, codes in nodes.categories.items():
+        goes_left = np.zeros(grid.n_bins[slot[node]], np.uint8)
+        goes_left[np.searchsorted(grid.slot_cuts(slot[node]), codes)] = 1
+        if nodes.listed_right is not None and nodes.listed_right[node]:
+            goes_left = 1 - goes_left
+        goes_left[-1] = nodes.missing_left[node]
+        mask[node] = n
+        masks.append(goes_left)
+        n += len(goes_left)
+    return mask, np.concatenate(masks)
