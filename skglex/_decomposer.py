@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial, wraps
-from math import prod
+from functools import wraps
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -12,33 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skglex._distributed import is_dask, per_partition
-from skglex._features import column_names, group_features, list_features, output_names, resolve_features
+from skglex._explainer import TreeModelExplainer
+from skglex._features import column_names, group_features, output_names
 from skglex._html import ComponentsHTMLMixin
-from skglex._input import bin_chunks, bin_rows, take_rows
-from skglex._memory import check_memory, scaled
+from skglex._input import bin_all, take_rows
+from skglex._memory import check_memory
 from skglex._proof import require_equal, rounding_of, warn_of_small_background, warn_of_streaming
 from skglex._state import restore_on_failure
-from skglex._wrapping import TreeModelWrapper
 from skglex.components import (
     Axis,
     Component,
     Components,
     Decomposition,
     TooManyComponents,
-    average_out,
-    index_components,
-    mean_absolute,
+    component_means,
     strongest,
 )
-from skglex.components._tables import table_axes
-from skglex.ensemble._players import assign_players
-from skglex.ensemble._weights import Background
+from skglex.ensemble import assign_players
 
-# Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
-_BUFFER = 1 << 24
 # Rows of which `transform` compares the sum with the model's own margin.
 _CHECKED_ROWS = 100
 
@@ -47,7 +39,7 @@ class NoComponentsError(ValueError, AttributeError):
     """An attribute that does not exist with too many components; ``hasattr`` and displays leave it out."""
 
 
-class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
+class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
     """Exact functional decomposition of a tree ensemble into main effects and interactions.
 
     The margin (raw score) of the model at x is split into components, ::
@@ -182,16 +174,10 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     >>> axis = decomposer.feature_axis("x0")
     >>> bool(np.isclose(decomposer.background_weights(axis).sum(), 1))
     True
-
-    What a `Component` asks the decomposer for, by position:
-
-    >>> axes, values = decomposer.component_table(0)
-    >>> np.array_equal(decomposer.component_values(0, X), decomposer["x0"].evaluate(X))
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TreeModelWrapper._parameter_constraints,
+        **TreeModelExplainer._parameter_constraints,
         "max_interaction": [Interval(Integral, 1, None, closed="left"), None],
         "features": ["array-like", slice, str, Integral, callable, None],
         "remainder": ["boolean"],
@@ -279,48 +265,44 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         _, Xt = self._fit_model(X, y, sample_weight, fit_params)
         if self.check_additivity:
             self._prove(Xt)
-        ensemble = self._model.ensemble
-        self._groups = group_features(self.feature_groups, self._model_names)
-        names, n_players = self._groups.names, len(self._groups.names)
-        allowed = None
-        if self.features is not None:
-            allowed = np.zeros(n_players, dtype=bool)
-            allowed[self._resolve_players(self.features, Xt, "features")] = True
-        players = assign_players(ensemble, self._groups.of_feature[ensemble.grid.features])
-        max_order = self.max_interaction or n_players
-        self._decomposition = Decomposition(ensemble, players, n_players, self._make_weighting(), max_order)
+        self._decomposition = self._decompose()
         if self.weighting == "empirical":
             warn_of_small_background(self.background_["weights"], self._decomposition.max_order)
         intercept = self._decomposition.intercept(self.n_jobs)
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
+        self._lazy = {}
+        self._list_components(Xt)
+        if self._too_many is None:
+            self._decomposition.tabulate(**self._work)
+            warn_of_streaming(self._decomposition.tables.tabulated)
+        self._keep_weights()
+        return self
+
+    def _decompose(self) -> Decomposition:
+        """The decomposition of the model that was read, its features grouped."""
+        ensemble, groups = self._model.ensemble, group_features(self.feature_groups, self._model_names)
+        self._groups = groups
+        players = assign_players(ensemble, groups.of_feature[ensemble.grid.features])
+        weighting = self._make_weighting()
+        return Decomposition(ensemble, players, len(groups.names), weighting, self.max_interaction)
+
+    def _list_components(self, Xt: Any) -> None:
+        """List the components that are wanted, and name their columns; or note that there are too many."""
+        names, allowed = self._groups.names, None
+        if self.features is not None:
+            allowed = np.zeros(len(names), dtype=bool)
+            allowed[self._groups.resolve(self.features, self._model_names, X=Xt)] = True
         self._has_remainder = self.remainder and (
             self.max_interaction is not None or self.features is not None
         )
-        self._index: Any = None
-        self._tables: Any = None
-        self._lazy: dict[str, Any] = {}  # what is computed on first access
+        self._too_many: str | None = None
         try:
-            index = index_components(
-                players,
-                ensemble.leaf_ptr,
-                max_order=max_order,
-                allowed=allowed,
-                limit=self.max_components,
-            )
+            self._decomposition.list_components(allowed, self.max_components)
         except TooManyComponents as error:
             self._too_many = f"{'' if error.exact else 'at least '}{error.count:,}"
-            self._keep_weights()
-            return self
-        self._component_names = column_names(names, index.sets, self.separator)
+            return
+        self._component_names = column_names(names, self._decomposition.index.sets, self.separator)
         self._column_names()  # raises where two are equal
-        self._index = index
-        self._complete = max_order >= players.n_players.max(initial=0) and (
-            allowed is None or bool(allowed[players.of_slot].all())
-        )
-        self._tables = self._decomposition.tables(index, self.n_jobs, self.verbose)
-        warn_of_streaming(self._tables.tabulated)
-        self._keep_weights()
-        return self
 
     def _keep_weights(self) -> None:
         """Where the background is out of this process, keep what SHAP values need of it, for copies that have none."""
@@ -352,13 +334,12 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         Xt = self._check_X(X)
         self._require_components()
         n, width = Xt.shape[0], self.n_components_
-        chosen = np.arange(len(self._component_names))
         check_memory((width, n), "components")
         out = np.empty((width, n), dtype=self.dtype)
         for start, stop, bins in self._binned(Xt, width):
             whole = stop - start == n and np.dtype(self.dtype) == np.float64
             part = out if whole else np.empty((width, stop - start))
-            self._write_components(bins, chosen, part)
+            self._write_components(bins, part)
             if not whole:
                 out[:, start:stop] = part
         if self.check_additivity:
@@ -370,17 +351,14 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         rows = np.unique(np.linspace(0, Xt.shape[0] - 1, _CHECKED_ROWS).astype(int))
         try:
             own = self._own_margin(Xt, rows)
-        except (
-            Exception
-        ):  # the model does not take rows in this form (arrays for data frames, say): no margin to miss
-            return
+        except (TypeError, ValueError):
+            return  # the model refuses rows in this form (arrays for data frames, say): no margin to miss
         columns = out[:, rows].astype(np.float64).reshape(self._n_outputs, -1, len(rows))
-        if self._has_remainder or self._complete:
+        if self._has_remainder or self._decomposition.complete:
             ours = np.reshape(self.intercept_, (-1, 1)) + columns.sum(axis=1)
         else:
-            ours = self._decomposition.margins(
-                bin_rows(take_rows(Xt, rows), self._model.input, self._model.ensemble.grid)
-            )
+            bins = bin_all(take_rows(Xt, rows), self._model.input, self._model.ensemble.grid)
+            ours = self._decomposition.margins(bins)
         # a column is rounded to its type, and summed from terms of about its size
         rounding = np.abs(columns).sum(axis=1) * 8 * np.finfo(out.dtype).eps
         require_equal(own, ours.T, rounding_of(self._model) + rounding.T, rows, "components", "transform")
@@ -400,8 +378,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         """
         check_is_fitted(self)
         self._require_components()
-        if input_features is not None:
-            self._check_input_features(input_features)
+        _check_feature_names_in(self, input_features, generate_names=False)
         return np.array(self._column_names(), dtype=object)
 
     @property
@@ -414,7 +391,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         self._require_components(NoComponentsError)
         if "components" not in self._lazy:
             groups = self._groups
-            features = [tuple(groups.names[i] for i in members) for members in self._index.sets]
+            features = [tuple(groups.names[i] for i in members) for members in self._decomposition.index.sets]
             grouped = set(self._model_names) - set(groups.names)
             self._lazy["components"] = Components(
                 self, self._component_names, features, names=groups.names, grouped=grouped
@@ -442,7 +419,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
         """
         components, background = self.components_, self._background
         if "component_importances" not in self._lazy:
-            found, _ = self._strongest(background, k)
+            found, _ = strongest(self._decomposition, background, k, **self._work)
         else:
             total = self.component_importances_.reshape(len(components), self._n_outputs).sum(axis=1)
             found = np.argsort(-total, kind="stable")[:k]
@@ -452,211 +429,21 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
     def component_importances_(self) -> NDArray[np.float64]:
         self._require_components(NoComponentsError)
         if "component_importances" not in self._lazy:
-            means = self._background.average(self._mean_absolute)
+            means = component_means(self._decomposition, self._background, **self._work)
             self._lazy["component_importances"] = self._squeeze(means)
         importances: NDArray[np.float64] = self._lazy["component_importances"]
         return importances
 
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        check_is_fitted(self)
-        if "feature_importances" not in self._lazy:
-            means = self._background.average(self._mean_absolute_shapley)
-            self._lazy["feature_importances"] = self._squeeze(means)
-        importances: NDArray[np.float64] = self._lazy["feature_importances"]
-        return importances
-
-    @per_partition
-    def shap_values(self, X: Any) -> NDArray[np.float64]:
-        """SHAP values: ``phi_k = sum over S with k of m_S / |S|``, all orders included.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
-            On the margin scale; with ``intercept_`` they add up to the margin. With ``feature_groups``, the values
-            of the game between the groups and the other features, in the order of ``explained_features_``.
-        """
-        values = self._on_rows(
-            self._check_X(X), (len(self._groups.names),), self._decomposition.shapley, "SHAP values"
-        )
-        return self._squeeze(values.transpose(2, 1, 0))
-
-    @per_partition
-    def shap_interaction_values(self, X: Any) -> NDArray[np.float64]:
-        """SHAP interaction values: ``1/2 sum over S with i, j of m_S / (|S| - 1)``, all orders included.
-
-        The diagonal makes each row sum to the SHAP value, the convention of XGBoost and shap.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features, n_features) or (n_samples, n_features, n_features, n_outputs)
-            On the margin scale.
-        """
-        shape = (len(self._groups.names),) * 2
-        compute = self._decomposition.shapley_interactions
-        values = self._on_rows(self._check_X(X), shape, compute, "SHAP interaction values")
-        return self._squeeze(values.transpose(3, 1, 2, 0))
-
-    @per_partition
-    def partial_dependence(self, features: Any, X: Any) -> NDArray[np.float64]:
-        """The partial dependence function of some features at the rows' values of them.
-
-        ``PD_S(x) = sum over U in S of m_U(x)``, all orders included: the mean margin when the features are set to
-        the row's values and the others are averaged out.
-
-        Parameters
-        ----------
-        features : str, int or list of these
-            Names or positions; with ``feature_groups``, a group by its name.
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the margin scale.
-        """
-        Xt = self._check_X(X)
-        wanted = self._resolve_players(features, Xt, "features")
-        keep = np.isin(self._decomposition.players.of_slot, wanted)
-        decomposition = self._decomposition
-        averaged = average_out(decomposition.ensemble, decomposition.weighting, keep, self.n_jobs)
-
-        def compute(bins: NDArray[Any], n_jobs: int | None, verbose: int) -> NDArray[np.float64]:
-            return averaged(bins, n_jobs)
-
-        return self._squeeze(self._on_rows(Xt, (), compute, "partial dependence").T)
-
-    def feature_axis(self, feature: str | int) -> Axis:
-        """All bins that the model tells apart along one feature.
-
-        Parameters
-        ----------
-        feature : str or int
-            Name or position of a feature that the model splits on.
-
-        Returns
-        -------
-        Axis
-            Its ``edges`` are those of all trees; a component's axis has those of its own leaves.
-        """
-        check_is_fitted(self)
-        slot = self._slot(feature)
-        grid = self._model.ensemble.grid
-        position, categorical = int(grid.features[slot]), bool(grid.categorical[slot])
-        edges: NDArray[Any]
-        if categorical:
-            codes = grid.slot_cuts(slot).astype(np.int64)
-            known = self._model.input.categories.get(position)
-            edges = codes if known is None else known[codes]
-        else:
-            edges = grid.edges(slot)[: grid.n_reached(slot) - 1]
-        return Axis(self._model_names[position], edges, categorical, len(edges) + 1)
-
-    def background_weights(self, axis: Axis) -> NDArray[np.float64]:
-        """Share of the background in every bin of an axis.
-
-        Parameters
-        ----------
-        axis : Axis
-            Of a component of this decomposer, or from `feature_axis`.
-
-        Returns
-        -------
-        ndarray of shape (axis.n_bins,)
-            The background's weights by bin; they sum to one.
-        """
-        check_is_fitted(self)
-        slot = self._slot(axis.feature)
-        grid = self._model.ensemble.grid
-        share = self._background.average(partial(_bin_shares, slot=slot, n_bins=int(grid.n_bins[slot])))
-        if axis.categorical:
-            return share
-        begins = np.concatenate([[-np.inf], grid.edges(slot)])
-        cell = np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
-        return np.asarray(np.bincount(cell, share, axis.n_bins))
-
-    @property
-    def explained_features_(self) -> list[str]:
-        """Names along the feature axis of SHAP values: features, or groups and the features in none."""
-        check_is_fitted(self)
-        return list(self._groups.names)
-
     # -- helpers ------------------------------------------------------------------------------
-
-    @property
-    def _n_outputs(self) -> int:
-        return self._model.ensemble.n_outputs
-
-    def _output_labels(self) -> list[Any] | None:
-        if self._n_outputs == 1:
-            return None
-        classes = getattr(self, "classes_", None)
-        if classes is not None and len(classes) == self._n_outputs:
-            return list(classes)
-        return list(range(self._n_outputs))
 
     def _column_names(self) -> list[str]:
         return output_names(
             self._component_names, remainder=self._has_remainder, labels=self._output_labels()
         )
 
-    def _squeeze(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Drop the last axis where there is one output."""
-        return values[..., 0] if self._n_outputs == 1 else values
-
-    def _slot(self, feature: str | int) -> int:
-        """Position on the grid of a feature that the model splits on."""
-        (position,) = resolve_features(feature, self._model_names, parameter="feature")
-        found = np.flatnonzero(self._model.ensemble.grid.features == position)
-        if not len(found):
-            raise ValueError(f"the model does not split on the feature {self._model_names[position]!r}")
-        return int(found[0])
-
-    def _resolve_players(self, features: Any, Xt: Any, parameter: str) -> list[int]:
-        """Players (features or groups) that a user named."""
-        groups = self._groups
-        if not groups.grouped:
-            return resolve_features(features, groups.names, X=Xt, parameter=parameter)
-        out = []
-        for item in list_features(features, self._model_names, X=Xt, parameter=parameter):
-            if isinstance(item, str) and item in groups.names:
-                out.append(groups.names.index(item))
-                continue
-            position = resolve_features(item, self._model_names, parameter=parameter)[0]
-            player = int(groups.of_feature[position])
-            if groups.names[player] != self._model_names[position]:
-                raise ValueError(
-                    f"{parameter} names {self._model_names[position]!r}, which belongs to the group "
-                    f"{groups.names[player]!r}: name the group"
-                )
-            out.append(player)
-        return out
-
-    def _check_input_features(self, input_features: Any) -> None:
-        given = [str(name) for name in input_features]
-        known = getattr(self, "feature_names_in_", None)
-        if known is not None and given != [str(name) for name in known]:
-            raise ValueError("input_features is not equal to feature_names_in_")
-        if len(given) != self.n_features_in_:
-            raise ValueError(
-                f"input_features should have length equal to number of features ({self.n_features_in_}), "
-                f"got {len(given)}"
-            )
-
     def _require_components(self, error: type[ValueError] = ValueError) -> None:
         check_is_fitted(self)
-        if self._index is None:
+        if self._too_many is not None:
             raise error(
                 f"the model has {self._too_many} components, more than max_components={self.max_components:,}. Set "
                 "max_interaction (2 gives main effects and pairs), restrict features, join columns with "
@@ -664,124 +451,34 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelWrapper):
                 "the same"
             )
 
-    def _on_rows(
-        self, Xt: Any, shape: tuple[int, ...], compute: Callable[..., NDArray[np.float64]], what: str
-    ) -> NDArray[np.float64]:
-        r"""``compute(bins)`` on all rows, chunk by chunk; shape (n_outputs, \*shape, n_samples)."""
-        n = Xt.shape[0]
-        shape = (self._n_outputs, *shape, n)
-        check_memory(shape, what)
-        out = None
-        for start, stop, bins in self._binned(Xt, prod(shape[:-1])):
-            part = compute(bins, n_jobs=self.n_jobs, verbose=self.verbose)
-            if stop - start == n:
-                return part
-            out = np.empty(shape) if out is None else out
-            out[..., start:stop] = part
-        assert out is not None
-        return out
-
-    def _binned(self, Xt: Any, width: int) -> Iterator[tuple[int, int, NDArray[Any]]]:
-        """Rows in chunks: their range and their bins. ``width``: numbers of output per row."""
-        grid = self._model.ensemble.grid
-        chunks = bin_chunks(Xt, grid)
-        if len(chunks) > 1 or np.dtype(self.dtype) != np.float64:
-            size = max(scaled(_BUFFER) // max(width, 1), 1024)
-            chunks = [(a, min(a + size, stop)) for start, stop in chunks for a in range(start, stop, size)]
-        for start, stop in chunks:
-            yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)
-
-    def _write_components(
-        self, bins: NDArray[Any], chosen: NDArray[np.int64], out: NDArray[np.float64]
-    ) -> None:
+    def _write_components(self, bins: NDArray[Any], out: NDArray[np.float64]) -> None:
         """Fill ``out`` (class blocks of components and, where there is one, the remainder)."""
-        self._decomposition.components(
-            self._index, self._tables, bins, chosen, out, n_jobs=self.n_jobs, verbose=self.verbose
-        )
+        self._decomposition.components(bins, np.arange(len(self._component_names)), out, **self._work)
         if not self._has_remainder:
             return
         step = len(out) // self._n_outputs
         rest = out[step - 1 :: step]
-        if self._complete:
+        if self._decomposition.complete:
             rest[:] = 0.0
             return
         rest[:] = self._decomposition.margins(bins, self.n_jobs) - np.reshape(self.intercept_, (-1, 1))
         for o in range(self._n_outputs):
             rest[o] -= out[o * step : (o + 1) * step - 1].sum(axis=0)
 
-    def _mean_absolute(self, background: Background) -> NDArray[np.float64]:
-        """Mean of ``|m_S|`` over binned rows, of every component: shape (n_sets, n_outputs)."""
-        chosen = np.arange(len(self._component_names))
-        args = (self._decomposition, self._index, self._tables, background, chosen)
-        return mean_absolute(*args, n_jobs=self.n_jobs, verbose=self.verbose)
-
-    def _mean_absolute_shapley(self, background: Background) -> NDArray[np.float64]:
-        """Mean of ``|phi_k|`` over binned rows: shape (n_features, n_outputs)."""
-        bins, weight = background.bins, background.weight
-        n_players = len(self._groups.names)
-        total = np.zeros((self._n_outputs, n_players))
-        size = max(scaled(_BUFFER) // max(total.size, 1), 1024)
-        for start in range(0, len(weight), size):
-            part = np.ascontiguousarray(bins[:, start : start + size])
-            values = self._decomposition.shapley(part, n_jobs=self.n_jobs, verbose=self.verbose)
-            total += np.abs(values, out=values) @ weight[start : start + size]
-        return total.T / weight.sum()
-
-    def _strongest(self, background: Background, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Positions and means of the k components with the largest mean of ``|m_S|`` over binned rows."""
-        args = (self._decomposition, self._index, self._tables, background, k)
-        return strongest(*args, n_jobs=self.n_jobs, verbose=self.verbose)
-
     # -- what a Component asks (`skglex.components.ComponentSource`) ---------------------------
 
     @per_partition
-    def component_values(self, position: int, X: Any) -> NDArray[np.float64]:
-        """One component at given rows; see `Component.evaluate`.
-
-        Parameters
-        ----------
-        position : int
-            Of the component in ``components_``.
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the margin scale.
-        """
-
-        def compute(bins: NDArray[Any], **params: Any) -> NDArray[np.float64]:
+    def _component_values(self, position: int, X: Any) -> NDArray[np.float64]:
+        def compute(bins: NDArray[Any], **work: Any) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))
-            self._decomposition.components(
-                self._index, self._tables, bins, np.array([position]), out, **params
-            )
+            self._decomposition.components(bins, np.array([position]), out, **work)
             return out
 
         return self._squeeze(self._on_rows(self._check_X(X), (), compute, "the component").T)
 
-    def component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        """The table of one component; see `Component.values`.
-
-        Parameters
-        ----------
-        position : int
-            Of the component in ``components_``.
-
-        Returns
-        -------
-        axes : tuple of Axis
-            Features and bins along the axes.
-        values : ndarray of shape (n_bins, ...) or (n_bins, ..., n_outputs)
-            On the margin scale.
-        """
-        tables = self._tables
-        if not tables.tabulated[position]:
-            tables = self._decomposition.table_on_demand(
-                self._index, tables, position, n_jobs=self.n_jobs, verbose=self.verbose
-            )
-        axes, values = table_axes(
-            tables, position, self._model.ensemble, self._model_names, self._model.input.categories
+    def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        axes, values = self._decomposition.component_table(
+            position, self._model_names, self._model.input.categories, **self._work
         )
         return axes, self._squeeze(values)
 
@@ -796,8 +493,3 @@ def _fit_transform(self: GlexDecomposer, X: Any, y: Any = None, **fit_params: An
 # outside of what scikit-learn wraps around methods for set_output, which would compute
 GlexDecomposer.transform = per_partition(GlexDecomposer.transform)  # type: ignore[method-assign]
 GlexDecomposer.fit_transform = _fit_transform
-
-
-def _bin_shares(background: Background, *, slot: int, n_bins: int) -> NDArray[np.float64]:
-    share: NDArray[Any] = np.bincount(background.bins[slot], background.weight / background.total, n_bins)
-    return share

@@ -85,6 +85,25 @@ class FeatureGroups:
     of_feature: NDArray[np.int64]
     grouped: bool
 
+    def resolve(self, features: Any, feature_names: list[str], *, X: Any) -> list[int]:
+        """Players that a user named; a feature that belongs to a group is none."""
+        if not self.grouped:
+            return resolve_features(features, self.names, X=X)
+        out = []
+        for item in list_features(features, feature_names, X=X):
+            if isinstance(item, str) and item in self.names:
+                out.append(self.names.index(item))
+                continue
+            position = resolve_features(item, feature_names)[0]
+            player = int(self.of_feature[position])
+            if self.names[player] != feature_names[position]:
+                raise ValueError(
+                    f"features names {feature_names[position]!r}, which belongs to the group "
+                    f"{self.names[player]!r}: name the group"
+                )
+            out.append(player)
+        return out
+
 
 def group_features(groups: Mapping[str, Any] | None, names: list[str]) -> FeatureGroups:
     """Join features into groups; those in no group stand on their own."""

@@ -52,7 +52,7 @@ class ComponentsHTMLMixin:
     def __dir__(self) -> list[str]:
         state = self.__dict__
         hidden = set(_IMPORTANCES + _OF_COMPONENTS) if "_lazy" not in state else set()
-        if state.get("_index") is None:
+        if state.get("_too_many") is not None:
             hidden.update(_OF_COMPONENTS)
         if "_in_diagram" in state:
             hidden.update(name for name in _IMPORTANCES if name.rstrip("_") not in state.get("_lazy", {}))
@@ -62,7 +62,7 @@ class ComponentsHTMLMixin:
 
 def _largest_components(decomposer: Any) -> str:
     """An HTML table, or nothing where it would take long."""
-    tabulated, n_rows = decomposer._tables.tabulated, decomposer._background.n_rows
+    tabulated, n_rows = decomposer._decomposition.tables.tabulated, decomposer._background.n_rows
     look_ups = n_rows * (tabulated.sum() + _STREAMED * (~tabulated).sum())
     if "component_importances" not in decomposer._lazy and look_ups > _MOST_LOOK_UPS:
         return ""

@@ -12,8 +12,7 @@ Margin = NDArray[np.float64]
 
 
 def _softmax(margin: Margin) -> Margin:
-    probabilities: Margin = softmax(margin, axis=1)
-    return probabilities
+    return np.asarray(softmax(margin, axis=1))
 
 
 def _hinge(margin: Margin) -> Margin:
@@ -29,7 +28,7 @@ def _softplus(margin: Margin) -> Margin:
 
 
 def _largest(margin: Margin) -> Margin:
-    return margin.argmax(axis=1, keepdims=True).astype(np.float64)
+    return np.asarray(margin.argmax(axis=1, keepdims=True), dtype=np.float64)
 
 
 def _probability(margin: Margin) -> Margin:
@@ -38,7 +37,7 @@ def _probability(margin: Margin) -> Margin:
     if p.shape[1] == 1:
         return p
     total = p.sum(axis=1, keepdims=True)
-    return np.divide(p, total, out=np.full_like(p, 1 / p.shape[1]), where=total > 0)
+    return np.asarray(np.divide(p, total, out=np.full_like(p, 1 / p.shape[1]), where=total > 0))
 
 
 def _mean_variance(margin: Margin) -> Margin:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.ensemble.readers import ReadModel
+from skglex._warnings import warn_user
 from skglex.exceptions import AdditivityError, SmallBackgroundWarning, StreamedComponentsWarning
+from skglex.readers import ReadModel
 
 # The order whose 2 ** order background rows are enough for any.
 _LARGEST_SMALL_ORDER = 4
@@ -23,17 +22,17 @@ def require_equal(
     where: str,
 ) -> None:
     """Raise unless our sums of leaves or components are the model's own margin, up to rounding."""
+    if own.shape != ours.shape:
+        raise _misread(f"{ours.shape[1]} outputs were read, its margin has {own.shape[1]}", where)
     rounding = np.broadcast_to(rounding, own.shape)
     with np.errstate(invalid="ignore"):  # a target of one class gives infinite margins
         error = np.where(own == ours, 0.0, np.abs(own - ours))
     if not (close := error <= rounding).all():
         row, output = np.unravel_index(np.argmax(np.where(close, -np.inf, error - rounding)), error.shape)
-        raise AdditivityError(
-            misread(
-                f"on row {rows[row]} its margin is {own[row, output]!r}, the {what} add up to "
-                f"{ours[row, output]!r}, off by {error[row, output]:.3g} (rounding: {rounding[row, output]:.1g})",
-                where,
-            )
+        raise _misread(
+            f"on row {rows[row]} its margin is {own[row, output]!r}, the {what} add up to {ours[row, output]!r}, "
+            f"off by {error[row, output]:.3g} (rounding: {rounding[row, output]:.1g})",
+            where,
         )
 
 
@@ -57,8 +56,8 @@ def rounding_of(read: ReadModel) -> NDArray[np.float64]:
     return epsilon / 2 * (8 + n_trees) * scale + np.finfo(np.float32).tiny
 
 
-def misread(what: str, where: str) -> str:
-    return (
+def _misread(what: str, where: str) -> AdditivityError:
+    return AdditivityError(
         f"the model was not read exactly: {what}. No component can be trusted, so {where} stops here. Please report "
         "this with the model, the versions of its library and of treelite, and the row; check_additivity=False "
         "skips this check"
@@ -72,22 +71,20 @@ def warn_of_small_background(weight: NDArray[np.float64] | None, order: int) -> 
     scaled = weight / weight.max()  # squares of huge or tiny weights
     n_rows = scaled.sum() ** 2 / (scaled**2).sum()
     if n_rows < (needed := 2 ** min(order, _LARGEST_SMALL_ORDER)):
-        warnings.warn(
+        warn_user(
             f"the background counts as {n_rows:.3g} rows (by their weights), few for components of order {order}, "
             f"whose weights are shares of it: pass at least {needed} rows, lower max_interaction, or use "
             "weighting='path_dependent'",
             SmallBackgroundWarning,
-            stacklevel=4,
         )
 
 
 def warn_of_streaming(tabulated: NDArray[np.bool_]) -> None:
     """Warn where components have no table."""
     if n_streamed := int((~tabulated).sum()):
-        warnings.warn(
+        warn_user(
             f"{n_streamed:,} of {len(tabulated):,} components have too many cells for a table within the memory set "
             "aside for tables: they are computed leaf by leaf each time, to the same values, but slower. Lower "
             "max_interaction, or train on fewer bins (max_bin)",
             StreamedComponentsWarning,
-            stacklevel=4,
         )

@@ -2,63 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable
-from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._distributed import per_partition
-from skglex._features import list_features, resolve_features
-from skglex._input import as_numpy, bin_chunks, bin_rows, fill_columns, is_frame, take_rows, with_column_of
-from skglex._links import inverse_link
+from skglex._features import resolve_features
+from skglex._input import is_frame
+from skglex._predictor import DebiasedPredictor
+from skglex._removal import RawColumns, expand_groups, find_outputs
 from skglex._state import restore_on_failure
-from skglex._wrapping import TreeModelWrapper
+from skglex._training import tree_model
+from skglex._warnings import warn_user
 from skglex.components import average_out
-from skglex.ensemble._sums import LeafSum
-from skglex.ensemble._weights import Background
+from skglex.ensemble import LeafSum
 
 if TYPE_CHECKING:
     import xgboost
 
-# Rows that go through the preprocessing at one time, where a raw column is permuted.
-_PERMUTED_ROWS = 10_000
 
-
-def _classifies(remover: FeatureRemover) -> bool:
-    return is_classifier(remover)
-
-
-def _has_decision(remover: FeatureRemover) -> bool:
-    # scikit-learn allows none to regressors; where there is no link, predict is the margin anyhow. A classifier's
-    # says the class by its sign, which a probability does not
-    if get_tags(remover).estimator_type == "regressor":
-        model = getattr(remover, "_model", None)
-        return model is not None and model.link != "identity"
-    return not (is_classifier(remover) and remover._averages_probabilities())
-
-
-def _scores_samples(remover: FeatureRemover) -> bool:
-    model = getattr(remover, "_model", None)
-    if model is None:
-        return hasattr(remover.estimator, "score_samples")
-    return model.isolation is not None
-
-
-def _has_score(remover: FeatureRemover) -> bool:
-    return get_tags(remover).estimator_type in ("classifier", "regressor")
-
-
-class FeatureRemover(TreeModelWrapper):
+class FeatureRemover(DebiasedPredictor):
     """Predict with every component that touches some features taken out of a fitted model.
 
     The features, say a protected attribute, lose their main effects and all their interactions; the model is not
@@ -174,7 +142,7 @@ class FeatureRemover(TreeModelWrapper):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TreeModelWrapper._parameter_constraints,
+        **DebiasedPredictor._parameter_constraints,
         "features": "no_validation",
         "strength": [Interval(Real, 0, 1, closed="both")],
     }
@@ -251,161 +219,12 @@ class FeatureRemover(TreeModelWrapper):
         self._removed = np.array(sorted(removed), dtype=np.int64)
         keep = ~np.isin(ensemble.grid.features, self._removed)
         if len(removed) == self._model.input.n_features:
-            warnings.warn(
-                "all features are removed: the predictions are constant, the intercept",
-                UserWarning,
-                stacklevel=4,
-            )
+            warn_user("all features are removed: the predictions are constant, the intercept")
         if self._model.isolation is not None:
             self.offset_ = self._model.isolation.offset
         self._debiased = average_out(ensemble, self._make_weighting(), keep, self.n_jobs)
         self._full = LeafSum(ensemble)
         return self
-
-    @available_if(_has_decision)
-    @per_partition
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The debiased margin, as `margin`; a regressor has it where its margin is not its prediction.
-
-        Not of a classifier whose margin is a probability (scikit-learn's trees and forests).
-        Of an isolation forest: `score_samples` minus the model's offset, negative for outliers.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            The sign says the class, or who is an outlier.
-        """
-        check_is_fitted(self)
-        if self._model.isolation is None:
-            return self.margin(X)
-        return self.score_samples(X) - self.offset_
-
-    @available_if(_scores_samples)
-    @per_partition
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """The scores of an isolation forest from the debiased mean path length; the lower, the more abnormal.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            From -1 to 0.
-        """
-        check_is_fitted(self)
-        isolation = self._model.isolation
-        assert isolation is not None  # else there is no such method
-        return isolation.score(self.margin(X))
-
-    @per_partition
-    def margin(self, X: Any) -> NDArray[np.float64]:
-        """The debiased margin (raw score).
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            With ``strength=1`` a data frame may lack the removed columns.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the margin scale (log-odds, one score per class, mean path length, ...).
-        """
-        margin = self._margin(self._check_X(X))
-        return margin[:, 0] if margin.shape[1] == 1 else margin
-
-    @per_partition
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The debiased prediction: labels of a classifier, else what the model itself would return.
-
-        Of an isolation forest: 1, or -1 for outliers.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            With ``strength=1`` a data frame may lack the removed columns.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the scale of the model's own ``predict``.
-        """
-        check_is_fitted(self)
-        if self._model.isolation is not None:
-            return np.where(self.decision_function(X) < 0, -1, 1)
-        output = self._output(X)
-        if not is_classifier(self):
-            return output[:, 0] if output.shape[1] == 1 else output
-        probabilities = self._to_probabilities(output)
-        if self._multilabel:
-            return (probabilities > 0.5).astype(np.int64)
-        labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
-        return labels
-
-    @available_if(_classifies)
-    @per_partition
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The debiased probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return self._to_probabilities(self._output(X))
-
-    @available_if(_classifies)
-    @per_partition
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    @available_if(_has_score)
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of a classifier, R² of a regressor.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            True labels or targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        float
-            As scikit-learn's ``accuracy_score`` or ``r2_score``.
-        """
-        metric = accuracy_score if is_classifier(self) else r2_score
-        # numbers, even of a Dask collection
-        return float(metric(np.asarray(y), np.asarray(self.predict(X)), sample_weight=sample_weight))
 
     def to_xgboost(self) -> xgboost.Booster:
         """The debiased model as an ordinary XGBoost booster, for deployment.
@@ -427,7 +246,7 @@ class FeatureRemover(TreeModelWrapper):
             ``strength`` is not 1.
         """
         check_is_fitted(self)
-        model = self._final_model()
+        model = tree_model(self.estimator_)
         if not type(model).__module__.startswith("xgboost") and not hasattr(model, "get_booster"):
             raise TypeError(
                 f"to_xgboost writes XGBoost models only, this is a {type(model).__name__}. Use to_onnx()"
@@ -437,7 +256,7 @@ class FeatureRemover(TreeModelWrapper):
                 f"to_xgboost writes the debiased model, strength=1; got strength={self.strength}. A model of less "
                 "strength is a mean of two: export it, and mix its margin with the full model's, or use to_onnx()"
             )
-        from skglex.export._xgboost_booster import debiased_booster
+        from skglex._debiased import debiased_booster
 
         return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight())
 
@@ -463,21 +282,14 @@ class FeatureRemover(TreeModelWrapper):
             ``onnx`` is not installed.
         """
         check_is_fitted(self)
-        from skglex.export._onnx import onnx_model
+        from skglex._debiased import onnx_model
 
-        spec = self._model.input
         return onnx_model(
-            self._model.ensemble,
-            spec.n_features,
+            self._model,
             removed=np.isin(self._model.ensemble.grid.features, self._removed),
             leaf_weight=self._leaf_weight(),
             strength=self.strength,
-            link=self._model.link,
             classes=self.classes_ if is_classifier(self) else None,
-            isolation=self._model.isolation,
-            missing=spec.missing,
-            missing_zeros=spec.missing_zeros,
-            truncates_codes=spec.truncates_codes,
             input_dtype=input_dtype,
         )
 
@@ -489,166 +301,18 @@ class FeatureRemover(TreeModelWrapper):
         removed = np.isin(ensemble.grid.features, self._removed)[ensemble.entry_slot]
         return self._make_weighting().joint(ensemble, removed, self.n_jobs)
 
-    def _margin(self, Xt: Any) -> NDArray[np.float64]:
-        grid = self._model.ensemble.grid
-        out = np.empty((self._debiased.n_outputs, Xt.shape[0]))
-        for start, stop in bin_chunks(Xt, grid):
-            bins = bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)
-            part = self._debiased(bins, self.n_jobs)
-            if self.strength < 1:
-                full = self._full(bins, self.n_jobs)
-                part = full - self.strength * (full - part)
-            out[:, start:stop] = part
-        return out.T
-
-    def _output(self, X: Any) -> NDArray[np.float64]:
-        """What the model itself returns (probabilities, counts, ...), debiased."""
-        Xt = self._check_X(X)
-        if self.strength == 0:
-            own = np.asarray(self._model.output(Xt), dtype=np.float64)
-            own = own.reshape(len(own), -1)
-            # a binary classifier says both probabilities
-            return own[:, 1:] if self._binary and own.shape[1] == 2 else own
-        return inverse_link(self._model.link, self._margin(Xt))
-
-    @property
-    def _binary(self) -> bool:
-        return is_classifier(self) and self._debiased.n_outputs == 1
-
-    @property
-    def _multilabel(self) -> bool:
-        """Whether a classifier's outputs are labels of their own, not classes of which one is right."""
-        n_outputs = self._debiased.n_outputs
-        return n_outputs > 1 and (self._model.link == "sigmoid" or len(self.classes_) != n_outputs)
-
-    def _to_probabilities(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
-        if len(self.classes_) == 1:
-            return np.ones((len(output), 1))
-        return np.column_stack([1 - output, output]) if self._binary else output
-
     def _resolve_removed(self, X: Any, Xt: Any) -> set[int]:
         """Positions of the removed features among the model's; notes the raw columns that go entirely."""
-        raw_names = self._raw_names(X)
-        groups = self.feature_groups or {}
-        items: list[Any] = []
-        for item in list_features(self.features, raw_names, X=X):
-            grouped = isinstance(item, str) and item in groups
-            items += list_features(groups[item], raw_names) if grouped else [item]
-        if not items:
-            raise ValueError(f"features is empty: name at least one feature to remove; got {self.features!r}")
-        removed: set[int] = set()
-        raw: list[int] = []
-        encoded = False
-        for item in items:
-            if self._preprocess is None:
-                raw += resolve_features(item, self._model_names)
-                removed.update(raw)
-            elif isinstance(item, str) and item not in raw_names:
-                if item not in self._model_names:
-                    raise ValueError(
-                        f"features names the unknown feature {item!r}; known are the raw columns {raw_names[:20]} and, "
-                        f"after the preprocessing, {self._model_names[:20]}"
-                    )
-                encoded = True
-                removed.update(resolve_features(item, self._model_names))
-            else:
-                position = resolve_features(item, raw_names)[0]
-                raw.append(position)
-                outputs = self._outputs_of(X, Xt, position)
-                if not outputs:
-                    warnings.warn(
-                        f"the column {raw_names[position]!r} changes nothing after the preprocessing where it is "
-                        "permuted on the background, so there is nothing to remove. If it has one value there, pass "
-                        "a background where it varies, or name columns after the preprocessing",
-                        UserWarning,
-                        stacklevel=5,
-                    )
-                removed |= outputs
-        if encoded:  # all that comes of a raw column may have been named: it is not needed then
-            for position in set(range(len(raw_names))) - set(raw):
-                if self._outputs_of(X, Xt, position, within=removed):
-                    raw.append(position)
-        self._raw_removed = sorted(set(raw))
-        return removed
-
-    def _raw_names(self, X: Any) -> list[str]:
+        raw_names = self._model_names
         if is_frame(X):
-            return [str(name) for name in X.columns]
-        return self._model_names if self._preprocess is None else [f"x{i}" for i in range(X.shape[1])]
-
-    def _outputs_of(self, X: Any, Xt: Any, position: int, within: set[int] | None = None) -> set[int]:
-        """Columns after the preprocessing that change when a raw column is permuted on the background.
-
-        Empty as soon as one of them is not in ``within``.
-        """
-        if isinstance(self._background, Background):
-            rows = self._background_rows
-            orders = (np.random.default_rng(seed).permutation(rows) for seed in range(3))
-            changed = self._changed_outputs(X, Xt, rows, ((X, order) for order in orders), position, within)
-        else:
-            changed = self._background.any_pair(partial(self._changed_in_partition, position, within))
-        found = set(np.flatnonzero(changed).tolist())
-        return found if within is None or within.issuperset(found) else set()
-
-    def _changed_in_partition(
-        self, position: int, within: set[int] | None, X: Any, following: Any
-    ) -> NDArray[np.bool_]:
-        """The same for one partition, whose column is permuted, and also taken from the partition that follows.
-
-        Where data is partitioned by a column, it has one value in each partition.
-        """
-        rows = np.arange(X.shape[0])
-        donors = [(X, np.random.default_rng(seed).permutation(rows)) for seed in range(3)]
-        donors.append((following, np.resize(np.arange(following.shape[0]), len(rows))))
-        return self._changed_outputs(X, self._to_model_space(X), rows, donors, position, within)
-
-    def _changed_outputs(
-        self,
-        X: Any,
-        Xt: Any,
-        rows: NDArray[np.int64],
-        donors: Iterable[tuple[Any, NDArray[np.int64]]],
-        position: int,
-        within: set[int] | None,
-    ) -> NDArray[np.bool_]:
-        changed = np.zeros(Xt.shape[1], dtype=bool)
-        for donor, order in donors:
-            for start in range(0, len(rows), _PERMUTED_ROWS):
-                part = slice(start, start + _PERMUTED_ROWS)
-                permuted = with_column_of(take_rows(X, rows[part]), position, take_rows(donor, order[part]))
-                before, after = take_rows(Xt, rows[part]), self._preprocess.transform(permuted)
-                changed |= [not _same(a, b) for a, b in zip(_columns(before), _columns(after))]
-                if within is not None and not within.issuperset(np.flatnonzero(changed).tolist()):
-                    return changed
-        return changed
-
-    def _check_X(self, X: Any) -> Any:
-        check_is_fitted(self)
-        self._validate_params()  # strength may be set after fit
-        names = getattr(self, "feature_names_in_", None)
-        if self.strength == 1:
-            # the preprocessing or the model may refuse some of them
-            numbers = self._preprocess is not None or bool(self._model.input.finite)
-            # one row of the background stands in for removed columns that are absent or hold anything at all
-            X = fill_columns(as_numpy(X), self._raw_removed, self._row, names, numbers=numbers)
-        elif is_frame(X) and names is not None:
-            given = {str(name) for name in X.columns}
-            if absent := [str(names[i]) for i in self._raw_removed if str(names[i]) not in given]:
-                raise ValueError(
-                    "The feature names should match those that were passed during fit: X lacks "
-                    f"{absent}, needed with strength={self.strength}. With strength=1 removed columns may be absent"
-                )
-        return super()._check_X(X)
-
-
-def _columns(X: Any) -> list[NDArray[Any]]:
-    if is_frame(X):
-        return [np.asarray(X.iloc[:, i] if hasattr(X, "iloc") else X[:, i]) for i in range(X.shape[1])]
-    dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    return list(dense.T)
-
-
-def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    if a.dtype.kind == "f" and b.dtype.kind == "f":
-        return np.array_equal(a, b, equal_nan=True)
-    return bool(((a == b) | ((a != a) & (b != b))).all())
+            raw_names = [str(name) for name in X.columns]
+        elif self._preprocess is not None:
+            raw_names = [f"x{i}" for i in range(X.shape[1])]
+        items = expand_groups(self.features, self.feature_groups or {}, raw_names, X)
+        if self._preprocess is None:
+            removed = set(resolve_features(items, self._model_names))
+            self._raw_removed = sorted(removed)
+            return removed
+        source = RawColumns(X, Xt, self._to_model_space, self._background, self._background_rows)
+        removed, self._raw_removed = find_outputs(items, raw_names, self._model_names, source)
+        return removed

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 from sklearn.utils import Bunch
+
+from skglex._version import __version__
 
 # Raised whenever attributes of fitted estimators change so that older files cannot be used as they are.
 SCHEMA = 1
@@ -21,7 +23,7 @@ class VersionedState:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
         if "background_" in state:  # a dict, which skops trusts
             state = {**state, "background_": dict(state["background_"])}
-        return {**state, "_skglex_schema": SCHEMA, "_skglex_version": package_version()}
+        return {**state, "_skglex_schema": SCHEMA, "_skglex_version": __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
@@ -45,16 +47,9 @@ def check_schema(schema: Any, writer: Any, known: int, what: str) -> None:
             f"{what} has no schema number: it was written before skglex 0.1.0, or by another program. Fit again"
         )
     raise ValueError(
-        f"{what} was written by skglex {writer[:40]} (schema {schema}), and this is skglex {package_version()} "
+        f"{what} was written by skglex {writer[:40]} (schema {schema}), and this is skglex {__version__} "
         f"(schema {known}). Load it with skglex {writer[:40]}, or fit again"
     )
-
-
-def package_version() -> str:
-    """The version of the package that runs."""
-    from skglex import __version__
-
-    return __version__
 
 
 def restore_on_failure(fit: Fit) -> Fit:
@@ -71,3 +66,30 @@ def restore_on_failure(fit: Fit) -> Fit:
             raise
 
     return wrapper  # type: ignore[return-value]
+
+
+class PlainState:
+    """Saved with partial functions and sets as tuples: skops would have users trust all of their types."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: _to_plain(value) for name, value in self.__dict__.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: _from_plain(value) for name, value in state.items()})
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, partial):
+        return "partial", value.func, list(value.args), value.keywords
+    if isinstance(value, frozenset):
+        return "frozenset", sorted(value)
+    return {key: _to_plain(v) for key, v in value.items()} if isinstance(value, dict) else value
+
+
+def _from_plain(value: Any) -> Any:
+    match value:
+        case ("partial", function, args, keywords):
+            return partial(function, *args, **keywords)
+        case ("frozenset", members):
+            return frozenset(members)
+    return {key: _from_plain(v) for key, v in value.items()} if isinstance(value, dict) else value

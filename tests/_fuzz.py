@@ -18,8 +18,9 @@ from sklearn import ensemble as sk
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeClassifier
 
 from skglex import RandomPlantedForestRegressor
-from skglex.ensemble.readers._base import InputSpec, ReadModel
-from skglex.ensemble.readers._nodes import Nodes, to_leaves
+from skglex._input import InputSpec
+from skglex.readers._base import ReadModel
+from skglex.readers._nodes import Nodes, to_leaves
 
 FLOAT32 = np.finfo(np.float32)
 EXTREMES = [0.0, -0.0, np.inf, -np.inf, 5e-324, -5e-324, 1e-45, -1e-45, 1e-38, 1e300, -1e300]

@@ -161,13 +161,17 @@ def snapshot(estimator):
 @pytest.mark.parametrize("kind", ["decomposer", "remover", "forest"])
 def test_failed_fits_leave_the_object_as_it_was(kind, error, monkeypatch):
     if kind == "decomposer":
-        estimator, module, name = GlexDecomposer(MODEL), "skglex._decomposer", "index_components"
+        estimator, module, name = (
+            GlexDecomposer(MODEL),
+            "skglex.components._decomposition",
+            "index_components",
+        )
     elif kind == "remover":
         estimator, module, name = FeatureRemover(MODEL, [0]), "skglex._remover", "average_out"
     else:
         estimator, module, name = (
             RandomPlantedForestRegressor(3, random_state=0),
-            "skglex._planted_base",
+            "skglex._planted._base",
             "run",
         )
 

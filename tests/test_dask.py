@@ -347,9 +347,7 @@ def test_misread_model_is_found_in_the_partitions(data, model):
     dec = GlexDecomposer(model)
     bad = pickle.loads(pickle.dumps(model))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "skglex.ensemble.readers._xgboost._wrapper_margin", lambda model, X: np.full(len(X), 1000.0)
-        )
+        patch.setattr("skglex.readers._xgboost._wrapper_margin", lambda model, X: np.full(len(X), 1000.0))
         with pytest.raises(RuntimeError, match="not read exactly"):
             dec.fit(as_frame(X))
         GlexDecomposer(bad, check_additivity=False).fit(as_frame(X))

@@ -197,21 +197,22 @@ def test_tables_and_streaming_agree(monkeypatch, many_rows):
     """Tables over the bins, and without them leaves in groups or one by one."""
     monkeypatch.setattr(_streaming, "MANY_ROWS", many_rows)
     dec = GlexDecomposer(MODEL).fit(X)
-    assert dec._tables.tabulated.all()
+    assert dec._decomposition.tables.tabulated.all()
     monkeypatch.setattr(_tables, "MAX_CELLS", 60)
     monkeypatch.setitem(_tables.build_tables.__kwdefaults__, "max_cells", 60)
     streamed = GlexDecomposer(MODEL).fit(X)
-    assert 0 < streamed._tables.tabulated.sum() < len(streamed.components_)
+    assert 0 < streamed._decomposition.tables.tabulated.sum() < len(streamed.components_)
     assert np.allclose(dec.transform(X), streamed.transform(X), atol=1e-12)
     pair, same = dec["x0", "x1"], streamed["x0", "x1"]
-    assert not streamed._tables.tabulated[list(streamed.get_feature_names_out()).index("x0:x1")]
+    assert not streamed._decomposition.tables.tabulated[list(streamed.get_feature_names_out()).index("x0:x1")]
     assert np.allclose(pair.evaluate(X), same.evaluate(X), atol=1e-12)
     assert np.allclose(pair.values, same.values, atol=1e-12)
 
 
 def test_table_budget(monkeypatch):
     """Small chunks of leaves and of rows give the same numbers."""
-    from skglex import _decomposer, _input
+    from skglex import _explainer
+    from skglex._input import _bins
     from skglex.components import _shapley
     from skglex.ensemble import _fixed, _patterns
 
@@ -221,8 +222,8 @@ def test_table_budget(monkeypatch):
     importances = dec.component_importances_, dec.feature_importances_
     for module in (_fixed, _patterns, _shapley):
         monkeypatch.setattr(module, "TABLE_BUDGET", 1 << 9)
-    monkeypatch.setattr(_input, "BIN_BUDGET", 8 * 1500)
-    monkeypatch.setattr(_decomposer, "_BUFFER", 1 << 10)
+    monkeypatch.setattr(_bins, "BIN_BUDGET", 8 * 1500)
+    monkeypatch.setattr(_explainer, "_BUFFER", 1 << 10)
     dec = GlexDecomposer(MODEL, max_interaction=3).fit(X)
     for ours, whole in zip(
         (dec.transform(many), dec.shap_values(many), dec.shap_interaction_values(many)), expected
@@ -662,7 +663,7 @@ def test_bad_models():
 
 
 def test_misread_model_raises(monkeypatch):
-    from skglex.ensemble.readers import _xgboost
+    from skglex.readers import _xgboost
 
     read = _xgboost.from_treelite
 

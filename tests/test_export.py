@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -14,14 +15,14 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 
 from skglex import GlexDecomposer
-from skglex._input import bin_rows
+from skglex._debiased import debiased_booster, onnx_model
+from skglex._debiased._forest import Forest, without_gaps
+from skglex._debiased._grow import grow_forest
+from skglex._input import InputSpec, bin_rows
 from skglex.ensemble._weights import Background, Empirical, PathDependent
-from skglex.ensemble.readers import find_reader
-from skglex.ensemble.readers._treelite import from_treelite
-from skglex.export._forest import Forest, without_gaps
-from skglex.export._grow import grow_forest
-from skglex.export._onnx import onnx_model
-from skglex.export._xgboost_booster import debiased_booster
+from skglex.readers import ReadModel
+from skglex.readers._base import find_reader
+from skglex.readers._treelite import from_treelite
 
 needs_onnx = pytest.mark.skipif(
     find_spec("onnx") is None or find_spec("onnxruntime") is None, reason="needs onnx and onnxruntime"
@@ -374,7 +375,7 @@ def test_onnx_is_the_debiased_model(name):
     model = MODELS[name]()
     removed = {0, 6} if is_frame(model) else {0, 3}
     _, expected, (read, gone, weight) = export(model, removed)
-    exported = onnx_model(read.ensemble, read.input.n_features, removed=gone, leaf_weight=weight)
+    exported = onnx_model(read, removed=gone, leaf_weight=weight)
     rows = codes(rows_of(model))
     result = run_onnx(exported, rows)
     assert set(result) == {"variable", "margin"}
@@ -388,7 +389,7 @@ def test_onnx_is_the_debiased_model(name):
 def test_onnx_compares_as_xgboost_does():
     model = regressor(tree_method="exact").fit(X, Y)
     read = find_reader(model)(model)
-    exported = onnx_model(read.ensemble, 6)
+    exported = onnx_model(read)
     grid = read.ensemble.grid
     cuts = grid.slot_cuts(0).astype(np.float32).astype(float)
     values = np.concatenate([f(cuts) for f in (lambda c: c, lambda c: np.nextafter(c, -np.inf))])
@@ -397,7 +398,7 @@ def test_onnx_compares_as_xgboost_does():
     rows[:, grid.features[0]] = values
     expected = model.predict(rows)
     assert_float32_close(run_onnx(exported, rows)["variable"][:, 0], expected)
-    single = onnx_model(read.ensemble, 6, input_dtype=np.float32)
+    single = onnx_model(read, input_dtype=np.float32)
     assert_float32_close(run_onnx(single, rows.astype(np.float32))["variable"][:, 0], expected)
 
 
@@ -409,7 +410,7 @@ def test_onnx_categories_never_seen():
     rows[:, 7] = np.resize([-1, 12, 40, 1e9, 0.5, np.nan, 3], N)
     data = xgb.DMatrix(rows, feature_names=list(FRAME), feature_types=model.get_booster().feature_types)
     expected = model.get_booster().predict(data)
-    result = run_onnx(onnx_model(read.ensemble, 8), rows)
+    result = run_onnx(onnx_model(read), rows)
     assert_float32_close(result["variable"][:, 0], expected)
 
 
@@ -418,7 +419,7 @@ def test_onnx_own_missing_value():
     rows = np.where(np.isnan(X), -999, X)
     model = regressor(missing=-999).fit(rows, Y)
     read = find_reader(model)(model)
-    exported = onnx_model(read.ensemble, 6, missing=read.input.missing)
+    exported = onnx_model(read)
     assert_float32_close(run_onnx(exported, rows)["variable"][:, 0], model.predict(rows))
 
 
@@ -434,7 +435,7 @@ def test_onnx_own_missing_value():
 def test_onnx_classifier(labels, link, names):
     model = classifier().fit(X, labels)
     read = find_reader(model)(model)
-    result = run_onnx(onnx_model(read.ensemble, 6, link=link, classes=names), X)
+    result = run_onnx(onnx_model(replace(read, link=link), classes=names), X)
     assert list(result) == ["label", "probabilities", "margin"]
     np.testing.assert_allclose(result["probabilities"], model.predict_proba(X), rtol=0, atol=1e-6)
     np.testing.assert_array_equal(result["label"], names[model.predict(X)])
@@ -443,26 +444,30 @@ def test_onnx_classifier(labels, link, names):
 @needs_onnx
 def test_onnx_other_links():
     model = MODELS["poisson"]()
-    ensemble = find_reader(model)(model).ensemble
-    result = run_onnx(onnx_model(ensemble, 6, link="exponential"), X)
+    read = find_reader(model)(model)
+    result = run_onnx(onnx_model(read), X)
     np.testing.assert_allclose(result["variable"][:, 0], model.predict(X), rtol=1e-5)
-    result = run_onnx(onnx_model(ensemble, 6, link="hinge"), X)
+    result = run_onnx(onnx_model(replace(read, link="hinge")), X)
     np.testing.assert_array_equal(result["variable"], result["margin"] > 0)
     model = MODELS["multi-class"]()
-    result = run_onnx(onnx_model(find_reader(model)(model).ensemble, 6, link="max_index"), X)
+    result = run_onnx(onnx_model(replace(find_reader(model)(model), link="max_index")), X)
     np.testing.assert_array_equal(result["variable"][:, 0], result["margin"].argmax(axis=1))
+
+
+def as_read(ensemble):
+    return ReadModel(ensemble, InputSpec(6), margin=None, output=None)
 
 
 @needs_onnx
 def test_onnx_models_that_compare_in_other_ways():
     forest = RandomForestClassifier(5, max_depth=5, random_state=0).fit(X, LABELS)
     ensemble = from_treelite(treelite.sklearn.import_model(forest), as_float32=True)
-    result = run_onnx(onnx_model(ensemble, 6, classes=forest.classes_), X)
+    result = run_onnx(onnx_model(as_read(ensemble), classes=forest.classes_), X)
     np.testing.assert_allclose(result["probabilities"], forest.predict_proba(X), rtol=0, atol=1e-6)
     boosting = HistGradientBoostingRegressor(max_iter=10).fit(X, Y)
     ensemble = from_treelite(treelite.sklearn.import_model(boosting), as_float32=False)
     gone, weight = leaf_weights(ensemble, ensemble.grid.bin(X.T[ensemble.grid.features]), {0}, "empirical")
-    result = run_onnx(onnx_model(ensemble, 6, removed=gone, leaf_weight=weight), X)
+    result = run_onnx(onnx_model(as_read(ensemble), removed=gone, leaf_weight=weight), X)
     expected = debiased_margin(ensemble, ensemble.grid.bin(X.T[ensemble.grid.features]), gone, weight)
     assert_float32_close(result["variable"], expected)
 
@@ -480,7 +485,7 @@ def test_onnx_boxes_that_are_no_trees():
         boxes = read.ensemble.keep_entries(keep, read.ensemble.value * weight[:, None])
         bins = bin_rows(rows_of(model), read.input, boxes.grid)
         expected = debiased_margin(boxes, bins, gone & False, np.ones(boxes.n_leaves))
-        exported = onnx_model(boxes, read.input.n_features)
+        exported = onnx_model(replace(read, ensemble=boxes))
         assert_float32_close(run_onnx(exported, codes(rows_of(model)))["margin"], expected)
 
 
@@ -489,7 +494,7 @@ def test_onnx_strength():
     model = regressor().fit(X, Y)
     _, debiased, (read, gone, weight) = export(model, {0, 3})
     for strength in (0.0, 0.3, 1.0):
-        exported = onnx_model(read.ensemble, 6, removed=gone, leaf_weight=weight, strength=strength)
+        exported = onnx_model(read, removed=gone, leaf_weight=weight, strength=strength)
         expected = (1 - strength) * model.predict(X) + strength * debiased[:, 0]
         assert_float32_close(run_onnx(exported, X)["variable"][:, 0], expected)
 
@@ -497,22 +502,22 @@ def test_onnx_strength():
 @needs_onnx
 def test_onnx_refuses(monkeypatch):
     model = regressor().fit(X, Y)
-    ensemble = find_reader(model)(model).ensemble
+    read = find_reader(model)(model)
     with pytest.raises(ValueError, match="input_dtype must be float64 or float32"):
-        onnx_model(ensemble, 6, input_dtype=np.int64)
+        onnx_model(read, input_dtype=np.int64)
     with pytest.raises(ValueError, match="inverse link 'probit' cannot be exported"):
-        onnx_model(ensemble, 6, link="probit")
+        onnx_model(replace(read, link="probit"))
     with pytest.raises(ValueError, match="1 outputs and the classes"):
-        onnx_model(ensemble, 6, classes=np.arange(3))
+        onnx_model(read, classes=np.arange(3))
     two_labels = find_reader(model)(
         regressor(objective="binary:logistic").fit(X, np.column_stack([Y, -Y]) > 0)
     )
     with pytest.raises(ValueError, match="2 outputs and the classes"):
-        onnx_model(two_labels.ensemble, 6, link=two_labels.link, classes=np.arange(2))
+        onnx_model(two_labels, classes=np.arange(2))
     with pytest.raises(ValueError, match="labels must be"):
-        onnx_model(ensemble, 6, classes=np.array([0.5, 1.5]))
+        onnx_model(read, classes=np.array([0.5, 1.5]))
     with pytest.raises(ValueError, match="together"):
-        onnx_model(ensemble, 6, leaf_weight=np.ones(3))
+        onnx_model(read, leaf_weight=np.ones(3))
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"skglex\[onnx\]"):
-        onnx_model(ensemble, 6)
+        onnx_model(read)

@@ -24,7 +24,7 @@ from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor,
 from skglex._proof import rounding_of
 from skglex.components import _shapley, _tables
 from skglex.ensemble import _sums
-from skglex.ensemble.readers import _base
+from skglex.readers import _base
 
 pytestmark = pytest.mark.fuzz
 WEIGHTINGS = st.sampled_from(["empirical", "path_dependent"])

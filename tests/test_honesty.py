@@ -10,13 +10,13 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import GlexDecomposer
 from skglex.components import _tables
-from skglex.ensemble.readers import _base
 from skglex.exceptions import (
     AdditivityError,
     SmallBackgroundWarning,
     StreamedComponentsWarning,
     ZeroCoverWarning,
 )
+from skglex.readers import _base
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def misread(data, monkeypatch):
         return replace(right, ensemble=ensemble)
 
     original = _base.find_reader(model)
-    monkeypatch.setattr("skglex._wrapping.find_reader", lambda model: read)
+    monkeypatch.setattr("skglex.readers._base.find_reader", lambda model: read)
     return model
 
 
@@ -113,3 +113,22 @@ def test_nodes_without_cover(monkeypatch):
         GlexDecomposer(model).fit(X)  # empirical weights need none
         with pytest.raises(ZeroCoverWarning, match="cover 0"):
             GlexDecomposer(model, weighting="path_dependent").fit(X)
+
+
+def test_only_rows_that_the_model_refuses_go_unchecked(data):
+    X, y = data
+    decomposer = GlexDecomposer(XGBRegressor(n_estimators=5).fit(X, y)).fit(X)
+    read, expected = decomposer._model, decomposer.transform(X)
+
+    def fail(error):
+        def margin(X):
+            raise error
+
+        decomposer._model = replace(read, margin=margin)
+
+    for refused in (ValueError("feature names"), TypeError("sparse data")):
+        fail(refused)
+        assert np.array_equal(decomposer.transform(X), expected)
+    fail(RuntimeError("of the library"))
+    with pytest.raises(RuntimeError, match="of the library"):
+        decomposer.transform(X)

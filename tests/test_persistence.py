@@ -262,9 +262,9 @@ def test_the_file_is_open(tmp_path):
 
 
 def test_no_code_on_load():
-    from skglex.export import _store, _stored
+    from skglex.export import _file_check, _store, _stored_components
 
-    text = inspect.getsource(_store) + inspect.getsource(_stored)
+    text = "".join(map(inspect.getsource, (_file_check, _store, _stored_components)))
     assert not any(word in text for word in ("import pickle", "allow_pickle=True", "eval(", "exec("))
 
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestClassifier, RandomPlantedForestRegressor
-from skglex._planted_leaves import PlantedLeaves, encode_columns
+from skglex._planted._leaves import PlantedLeaves, encode_columns
 from skglex.kernels.planted_split import EVEN, FIRST
 from skglex.kernels.random_numbers import draw_distinct, draw_weighted
 

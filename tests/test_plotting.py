@@ -236,7 +236,7 @@ def test_classes_and_the_missing_bin(mixed):
     assert display.ax_.get_ylabel() == "margin of class 1"
     with pytest.raises(ValueError, match="class_ must be one of"):
         draw(decomposer, "age")
-    with pytest.raises(ValueError, match="is unknown"):
+    with pytest.raises(ValueError, match=r"class_ must be one of .* got 9"):
         draw(decomposer, "age", class_=9)
     hidden = draw(decomposer, "age", class_=1, missing=False)
     assert not [line for line in hidden.ax_.lines if line.get_marker() == "D"]

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from skglex._distributed._background import PartitionedBackground
+    from skglex._distributed._partitions import Partitions
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def is_dask(X: Any) -> bool:
@@ -12,7 +18,7 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 
-def per_partition(method: Callable[..., Any]) -> Callable[..., Any]:
+def per_partition(method: Method) -> Method:
     """Make a method whose last argument is rows lazy where these are a Dask collection."""
 
     @wraps(method)
@@ -26,4 +32,20 @@ def per_partition(method: Callable[..., Any]) -> Callable[..., Any]:
         before = args if not args or args[-1] is not X else args[:-1]
         return map_rows(self, method.__name__, X, before, kwargs)
 
-    return wrapper
+    return wrapper  # type: ignore[return-value]
+
+
+def partitions_of(X: Any, sample_weight: Any) -> Partitions:
+    """The rows of a Dask collection and their weights (None: equal), lazily."""
+    from skglex._distributed._partitions import Partitions
+
+    return Partitions(X, sample_weight)
+
+
+def partitioned_background(
+    partitions: Partitions, read: Callable[..., Any], prove: Callable[..., Any]
+) -> PartitionedBackground:
+    """Rows in partitions as a background."""
+    from skglex._distributed._background import PartitionedBackground
+
+    return PartitionedBackground(partitions, read, prove)

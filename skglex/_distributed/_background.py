@@ -13,11 +13,8 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from skglex._distributed._partitions import Partitions, active_client, share
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble._patterns import PatternGroups
-from skglex.ensemble._players import Players
-from skglex.ensemble._weights import Background, Empirical
+from skglex._distributed._partitions import Partitions, active_client, check_weight, share
+from skglex.ensemble import Background, Empirical, LeafEnsemble, PatternGroups, Players, RankedSubsets
 
 # Numbers of E_l that are kept, to be sent along with the model: 512 MB of float64.
 _MOST_KEPT = 1 << 26
@@ -100,7 +97,7 @@ class PartitionedBackground:
         """
         task = share(compute)
         found = [delayed(_call)(task, *pair) for pair in zip(self._rows, [*self._rows[1:], self._rows[0]])]
-        return np.any(dask.compute(*found), axis=0)
+        return np.asarray(np.any(dask.compute(*found), axis=0))
 
     @property
     def bins(self) -> NDArray[np.unsignedinteger]:
@@ -138,25 +135,10 @@ class PartitionedEmpirical:
         return kept[ptr[groups.group_leaf[first]] : ptr[groups.group_leaf[last]]]
 
     def ranked(
-        self,
-        ensemble: LeafEnsemble,
-        players: Players,
-        leaves: NDArray[np.int64],
-        start: NDArray[np.int64],
-        size: int,
-        max_order: int,
-        n_jobs: int | None,
+        self, ensemble: LeafEnsemble, players: Players, wanted: RankedSubsets, n_jobs: int | None
     ) -> NDArray[np.float64]:
-        compute = partial(
-            _ranked,
-            ensemble=ensemble,
-            players=players,
-            leaves=leaves,
-            start=start,
-            size=size,
-            max_order=max_order,
-        )
-        return self._keep(("ranked", _digest(leaves), max_order), size, compute)
+        compute = partial(_ranked, ensemble=ensemble, players=players, wanted=wanted)
+        return self._keep(("ranked", _digest(wanted.leaves), wanted.max_order), wanted.size, compute)
 
     def can_keep(self, size: int) -> bool:
         """Whether so many numbers more are kept."""
@@ -183,7 +165,11 @@ def _digest(array: NDArray[np.int64]) -> bytes:
 
 def _read_all(partitions: Partitions, read: Callable[..., Any]) -> list[Delayed]:
     task = share(read)
-    return [delayed(_call)(task, X, weight) for X, weight in zip(partitions.rows, partitions.weights)]
+    return [delayed(_read)(task, X, weight) for X, weight in zip(partitions.rows, partitions.weights)]
+
+
+def _read(read: Callable[..., Any], X: Any, weight: Any) -> Any:
+    return read(X, check_weight(weight, X.shape[0]))
 
 
 def _call(function: Callable[..., Any], *args: Any) -> Any:

@@ -26,7 +26,7 @@ def rows_of(X: Any) -> list[Delayed]:
     return list(X.to_delayed())
 
 
-def share(value: Any) -> Delayed:
+def share(value: Any) -> Any:
     """One node that all tasks have in common; where there is a cluster, its workers are sent the value right away."""
     client = active_client()
     if client is not None:

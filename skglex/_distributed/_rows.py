@@ -13,7 +13,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._distributed._partitions import rows_of, share
-from skglex._input import is_frame
+from skglex._input import as_dense, is_frame
 
 
 def map_rows(estimator: Any, method: str, X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -94,14 +94,10 @@ def _one_row(estimator: Any, X: Any) -> Any:
     if not is_frame(X):
         if estimator._preprocess is None and not estimator._model.input.encoders:
             return np.zeros((1, X.shape[1]))
-        values = row.to_numpy() if is_frame(row) else _dense(row)
+        values = row.to_numpy() if is_frame(row) else as_dense(row)
         return values if values.shape[1] == X.shape[1] else np.resize(values, (1, X.shape[1]))
     import pandas as pd
 
     if is_frame(row):
         return row.reindex(columns=X.columns)
-    return pd.DataFrame(np.resize(_dense(row), (1, len(X.columns))), columns=X.columns)
-
-
-def _dense(row: Any) -> NDArray[Any]:
-    return np.asarray(row.toarray() if hasattr(row, "toarray") else row)
+    return pd.DataFrame(np.resize(as_dense(row), (1, len(X.columns))), columns=X.columns)

@@ -54,15 +54,23 @@ class Axis:
         return self.missing + 1
 
 
+def bins_along(axis: Axis, edges: NDArray[Any]) -> NDArray[np.int64]:
+    """Bin along an axis of each of the finer bins that all edges of its feature make, the missing one last."""
+    if axis.categorical:
+        return np.arange(axis.n_bins)
+    begins = np.concatenate([[-np.inf], edges])
+    return np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
+
+
 class ComponentSource(Protocol):
     """What components are made from: a fitted decomposer."""
 
     @property
     def component_importances_(self) -> NDArray[np.float64]: ...
 
-    def component_values(self, position: int, X: Any) -> NDArray[np.float64]: ...
+    def _component_values(self, position: int, X: Any) -> NDArray[np.float64]: ...
 
-    def component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]: ...
+    def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]: ...
 
 
 class Component:
@@ -130,7 +138,7 @@ class Component:
 
     @cached_property
     def _table(self) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        return self._source.component_table(self._position)
+        return self._source._component_table(self._position)
 
     def evaluate(self, X: Any) -> NDArray[np.float64]:
         """The component's value at given rows.
@@ -145,7 +153,7 @@ class Component:
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             On the margin scale.
         """
-        return self._source.component_values(self._position, X)
+        return self._source._component_values(self._position, X)
 
     def __repr__(self) -> str:
         return f"<Component {self.name!r} of order {self.order}>"

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.components._index import ComponentIndex
+from skglex.components._component import Axis
+from skglex.components._index import ComponentIndex, index_components
 from skglex.components._shapley import ShapleySums
 from skglex.components._streaming import add_streamed
-from skglex.components._tables import LARGEST_TABLE, MAX_CELLS, ComponentTables, build_tables
-from skglex.ensemble._fixed import FixedWeights
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble._patterns import group_patterns
-from skglex.ensemble._players import Players
-from skglex.ensemble._sums import LeafSum
-from skglex.ensemble._weights import Weighting
+from skglex.components._tables import LARGEST_TABLE, MAX_CELLS, ComponentTables, build_tables, table_axes
+from skglex.ensemble import FixedWeights, LeafEnsemble, LeafSum, Players, Weighting, group_patterns
 
 
 class Decomposition:
@@ -30,18 +27,35 @@ class Decomposition:
     n_players : int
         Number of players in all (some may be in no leaf).
     weighting : Weighting
-    max_order : int
-        Largest order of a component that will be asked for.
+    max_order : int, or None
+        Largest order of a component that will be asked for. None: any.
+
+    Attributes
+    ----------
+    index, tables : ComponentIndex, ComponentTables
+        The components and their tables, once `list_components` and `tabulate` were asked for them.
+    complete : bool
+        Whether the components that are listed are all that the model has.
     """
 
+    index: ComponentIndex
+    tables: ComponentTables
+    complete: bool
+
     def __init__(
-        self, ensemble: LeafEnsemble, players: Players, n_players: int, weighting: Weighting, max_order: int
+        self,
+        ensemble: LeafEnsemble,
+        players: Players,
+        n_players: int,
+        weighting: Weighting,
+        max_order: int | None,
     ) -> None:
         self.ensemble = ensemble
         self.players = players
         self.n_players = n_players
         self.weighting = weighting
-        self.max_order = min(max_order, int(players.n_players.max(initial=0)))
+        largest = int(players.n_players.max(initial=0))
+        self.max_order = largest if max_order is None else min(max_order, largest)
         groups = group_patterns(ensemble)
         self.weights = FixedWeights(ensemble, players, groups, weighting, self.max_order)
         self._shapley_values = ShapleySums(self.weights, n_players, pairs=False)
@@ -57,29 +71,57 @@ class Decomposition:
         np.add.at(out, ensemble.output[:, None] + np.arange(value.shape[1]), value)
         return out
 
-    def tables(self, index: ComponentIndex, n_jobs: int | None, verbose: int) -> ComponentTables:
-        return build_tables(self.ensemble, self.players, index, self.weights, n_jobs=n_jobs, verbose=verbose)
+    @property
+    def n_outputs(self) -> int:
+        return self.ensemble.n_outputs
 
-    def table_on_demand(
+    @property
+    def orders(self) -> NDArray[np.int64]:
+        """Order of every component."""
+        return np.array([len(members) for members in self.index.sets], dtype=np.int64)
+
+    def list_components(self, allowed: NDArray[np.bool_] | None, limit: int) -> None:
+        """Find out which components there are: all, or those of the players ``allowed``.
+
+        More than ``limit`` raise `TooManyComponents`.
+        """
+        players = self.players
+        self.index = index_components(
+            players, self.ensemble.leaf_ptr, max_order=self.max_order, allowed=allowed, limit=limit
+        )
+        self.complete = self.max_order == players.n_players.max(initial=0) and (
+            allowed is None or bool(allowed[players.of_slot].all())
+        )
+
+    def tabulate(self, n_jobs: int | None, verbose: int) -> None:
+        """Make the tables of the components that are small enough for one."""
+        self.tables = build_tables(self.index, self.weights, n_jobs=n_jobs, verbose=verbose)
+
+    def component_table(
         self,
-        index: ComponentIndex,
-        tables: ComponentTables,
         position: int,
+        names: list[str],
+        categories: Mapping[int, NDArray[Any]],
         *,
         n_jobs: int | None,
         verbose: int,
-    ) -> ComponentTables:
-        """The table of one component that has none among ``tables``, if it fits."""
-        size = prod(float(tables.axis_size[a]) for a in tables.axes(position)) * self.ensemble.n_outputs
+    ) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        """Axes and values of one component's table; where it has none, one is made, if it fits."""
+        tables = self._tables_with(position, n_jobs, verbose)
+        return table_axes(tables, position, self.ensemble, names, categories)
+
+    def _tables_with(self, position: int, n_jobs: int | None, verbose: int) -> ComponentTables:
+        tables = self.tables
+        if tables.tabulated[position]:
+            return tables
+        size = prod(float(tables.axis_size[a]) for a in tables.axes(position)) * self.n_outputs
         if size > LARGEST_TABLE:
             raise ValueError(
                 f"the table of this component would have {size:,.0f} cells ({size / 2**27:,.1f} GiB). Use "
                 "evaluate(X), or train on fewer bins (max_bin)"
             )
         return build_tables(
-            self.ensemble,
-            self.players,
-            index,
+            self.index,
             self.weights,
             wanted=np.array([position]),
             max_cells=max(MAX_CELLS, int(size)),
@@ -89,8 +131,6 @@ class Decomposition:
 
     def components(
         self,
-        index: ComponentIndex,
-        tables: ComponentTables,
         bins: NDArray[np.unsignedinteger],
         chosen: NDArray[np.int64],
         out: NDArray[Any],
@@ -99,18 +139,24 @@ class Decomposition:
         verbose: int = 0,
     ) -> None:
         """Write the chosen components: output o's i-th to ``out[o * (rows / outputs) + i]``."""
-        by_table = tables.tabulated[chosen]
+        by_table = self.tables.tabulated[chosen]
         column = np.arange(len(chosen))
-        n_outputs = self.ensemble.n_outputs
         if by_table.any():
-            tables.look_up(bins, chosen[by_table], column[by_table], n_outputs, out, n_jobs)
+            self.tables.look_up(bins, chosen[by_table], column[by_table], self.n_outputs, out, n_jobs)
         if not by_table.all():
             streamed = column[~by_table]
-            step = len(out) // n_outputs
-            for o in range(n_outputs):
+            step = len(out) // self.n_outputs
+            for o in range(self.n_outputs):
                 out[o * step + streamed] = 0
             add_streamed(
-                index, self.weights, bins, chosen[~by_table], streamed, out, n_jobs=n_jobs, verbose=verbose
+                self.index,
+                self.weights,
+                bins,
+                chosen[~by_table],
+                streamed,
+                out,
+                n_jobs=n_jobs,
+                verbose=verbose,
             )
 
     def shapley(

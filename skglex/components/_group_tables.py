@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._parallel import row_chunks, run
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble._patterns import PatternGroups
+from skglex.ensemble import LeafEnsemble, PatternGroups
 from skglex.kernels.patterns import accumulate
 
 

@@ -1,4 +1,4 @@
-"""Importance of components: the mean absolute value of each over given rows."""
+"""Mean absolute values over given rows: of components, and of SHAP values."""
 
 from __future__ import annotations
 
@@ -10,41 +10,51 @@ from numpy.typing import NDArray
 from skglex._memory import scaled
 from skglex._parallel import run, weight_chunks
 from skglex.components._decomposition import Decomposition
-from skglex.components._index import ComponentIndex
-from skglex.components._tables import ComponentTables
-from skglex.ensemble._weights import Background
-from skglex.kernels.moments import mean_absolute as table_means
+from skglex.ensemble import Background
+from skglex.kernels.moments import mean_absolute
 
-# Numbers of the buffer that components without a table go through: 128 MB of float64.
+# Numbers of the buffer that values without a table go through: 128 MB of float64.
 _BUFFER = 1 << 24
 # Components whose means are computed at a time while the strongest are looked for.
 _BATCH = 64
 
 
-def mean_absolute(
+def component_means(
     decomposition: Decomposition,
-    index: ComponentIndex,
-    tables: ComponentTables,
     background: Background,
-    chosen: NDArray[np.int64],
+    chosen: NDArray[np.int64] | None = None,
     *,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> NDArray[np.float64]:
-    """Weighted means of ``|m_S|`` over rows: shape (n_chosen, n_outputs).
+    """Weighted means of ``|m_S|`` over rows, of all components or of the chosen: shape (n_sets, n_outputs)."""
+    if chosen is None:
+        chosen = np.arange(len(decomposition.index.sets))
+    compute = partial(_component_means, decomposition, chosen=chosen, n_jobs=n_jobs, verbose=verbose)
+    return background.average(compute)
 
-    A tabulated component takes one look at the rows, for the weight in each cell of its table; the others are
-    evaluated, chunk of rows by chunk. No array of all rows and all components is ever made.
+
+def _component_means(
+    decomposition: Decomposition,
+    background: Background,
+    *,
+    chosen: NDArray[np.int64],
+    n_jobs: int | None,
+    verbose: int,
+) -> NDArray[np.float64]:
+    """A tabulated component takes one look at the rows, for the weight in each cell of its table.
+
+    The others are evaluated, chunk of rows by chunk. No array of all rows and all components is ever made.
     """
-    bins, weight = background.bins, background.weight
-    n_outputs = decomposition.ensemble.n_outputs
+    bins, weight, tables = background.bins, background.weight, decomposition.tables
+    n_outputs = decomposition.n_outputs
     out = np.empty((len(chosen), n_outputs))
     by_table = np.flatnonzero(tables.tabulated[chosen])
     parts = [by_table[a:b] for a, b in weight_chunks(np.ones(len(by_table)), 8)]
     means = [np.empty((len(part), n_outputs)) for part in parts]
     layout = (tables.axis_ptr, tables.axis_slot, tables.map_ptr, tables.maps, tables.stride)
     run(
-        table_means,
+        mean_absolute,
         [
             (bins, weight, *layout, tables.table_ptr, tables.n_cells, tables.values, chosen[part], mean)
             for part, mean in zip(parts, means)
@@ -64,18 +74,44 @@ def mean_absolute(
         for start in range(0, len(weight), size):
             some = np.ascontiguousarray(bins[:, start : start + size])
             values = np.empty((width, some.shape[1]))
-            decomposition.components(
-                index, tables, some, chosen[streamed], values, n_jobs=n_jobs, verbose=verbose
-            )
+            decomposition.components(some, chosen[streamed], values, n_jobs=n_jobs, verbose=verbose)
             total += np.abs(values, out=values) @ weight[start : start + size]
         out[streamed] = total.reshape(n_outputs, -1).T / weight.sum()
     return out
 
 
+def sum_by_feature_and_order(decomposition: Decomposition, means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|``, divided by q: (n_players, n_orders, ...)."""
+    n_orders = int(decomposition.orders.max(initial=0))
+    out = np.zeros((decomposition.n_players, n_orders, *means.shape[1:]))
+    for members, mean in zip(decomposition.index.sets, means):
+        for j in members:
+            out[j, len(members) - 1] += mean / len(members)
+    return out
+
+
+def shapley_means(
+    decomposition: Decomposition, background: Background, *, n_jobs: int | None = None, verbose: int = 0
+) -> NDArray[np.float64]:
+    """Weighted means of ``|phi_k|`` over rows: shape (n_players, n_outputs)."""
+    return background.average(partial(_shapley_means, decomposition, n_jobs=n_jobs, verbose=verbose))
+
+
+def _shapley_means(
+    decomposition: Decomposition, background: Background, *, n_jobs: int | None, verbose: int
+) -> NDArray[np.float64]:
+    bins, weight = background.bins, background.weight
+    total = np.zeros((decomposition.n_outputs, decomposition.n_players))
+    size = max(scaled(_BUFFER) // max(total.size, 1), 1024)
+    for start in range(0, len(weight), size):
+        part = np.ascontiguousarray(bins[:, start : start + size])
+        values = decomposition.shapley(part, n_jobs=n_jobs, verbose=verbose)
+        total += np.abs(values, out=values) @ weight[start : start + size]
+    return np.asarray(total.T / weight.sum())
+
+
 def strongest(
     decomposition: Decomposition,
-    index: ComponentIndex,
-    tables: ComponentTables,
     background: Background,
     k: int,
     *,
@@ -87,22 +123,19 @@ def strongest(
     No mean is larger than the largest entry of the table: the components are gone through by that bound, and
     those that cannot be among the k strongest any more are never evaluated.
     """
-    bound = np.full(len(index.sets), np.inf)
+    tables, n_sets = decomposition.tables, len(decomposition.index.sets)
+    bound = np.full(n_sets, np.inf)
     for c in np.flatnonzero(tables.tabulated):
-        table = tables.table(int(c), decomposition.ensemble.n_outputs)
+        table = tables.table(int(c), decomposition.n_outputs)
         bound[c] = np.maximum(table, -table).reshape(-1, table.shape[-1]).max(axis=0).sum()
     bound *= 1 + 1e-9  # a mean is rounded
     candidates = np.argsort(-bound, kind="stable")
-    total = np.full(len(index.sets), -np.inf)
-    means = np.empty((len(index.sets), decomposition.ensemble.n_outputs))
+    total = np.full(n_sets, -np.inf)
+    means = np.empty((n_sets, decomposition.n_outputs))
     done, batch = 0, max(int((~tables.tabulated).sum()), k, _BATCH)
     while done < len(candidates):
         chosen = np.sort(candidates[done : done + batch])
-        means[chosen] = background.average(
-            partial(
-                mean_absolute, decomposition, index, tables, chosen=chosen, n_jobs=n_jobs, verbose=verbose
-            )
-        )
+        means[chosen] = component_means(decomposition, background, chosen, n_jobs=n_jobs, verbose=verbose)
         total[chosen] = means[chosen].sum(axis=1)
         done, batch = done + len(chosen), _BATCH
         if done >= k and np.partition(total, -k)[-k] > bound[candidates[done:]].max(initial=-np.inf):

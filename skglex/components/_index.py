@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.ensemble._players import Players
+from skglex.ensemble import Players
 
 # Pairs of (path feature set, subset) listed at one time; beyond it the count is a lower bound.
 _MAX_LISTED = 20_000_000

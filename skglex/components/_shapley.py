@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from skglex._memory import scaled
 from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.components._group_tables import GroupTables, lay_out
-from skglex.ensemble._fixed import FixedWeights
-from skglex.ensemble._patterns import MAX_TABLE_BITS, TABLE_BUDGET
-from skglex.ensemble._weights import PathDependent
+from skglex.ensemble import MAX_TABLE_BITS, TABLE_BUDGET, FixedWeights, PathDependent
 from skglex.kernels.games import shapley_tables
 from skglex.kernels.wide import stream_shapley
 

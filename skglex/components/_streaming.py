@@ -12,8 +12,7 @@ from skglex._memory import scaled
 from skglex._parallel import row_chunks, run, weight_chunks
 from skglex.components._group_tables import GroupTables, lay_out
 from skglex.components._index import ComponentIndex
-from skglex.ensemble._fixed import FixedWeights
-from skglex.ensemble._patterns import TABLE_BUDGET
+from skglex.ensemble import TABLE_BUDGET, FixedWeights
 from skglex.kernels.components import stream_components
 from skglex.kernels.games import component_tables
 

@@ -13,9 +13,7 @@ from skglex._memory import scaled
 from skglex._parallel import run, table_chunks, weight_chunks
 from skglex.components._component import Axis
 from skglex.components._index import ComponentIndex
-from skglex.ensemble._fixed import FixedWeights
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble._players import Players
+from skglex.ensemble import FixedWeights, LeafEnsemble
 from skglex.kernels.components import add_corners, condition_events, look_up, mark_axes, sum_corners
 
 # Cells (of all outputs) of one table, and of all tables together: 16 MB and 256 MB of float64.
@@ -87,8 +85,6 @@ class ComponentTables:
 
 
 def build_tables(
-    ensemble: LeafEnsemble,
-    players: Players,
     index: ComponentIndex,
     weights: FixedWeights,
     *,
@@ -102,50 +98,41 @@ def build_tables(
     With ``wanted``, only those components are considered. Budgets shrink with scikit-learn's ``working_memory``.
     """
     max_cells = scaled(MAX_CELLS) if max_cells is None else max_cells
-    n_components = len(index.sets)
+    ensemble, players = weights.ensemble, weights.players
+    n_bins, events = ensemble.grid.n_bins, _events(ensemble)
     slots_of = [np.flatnonzero(players.of_slot == p) for p in range(int(players.of_slot.max(initial=-1)) + 1)]
     axes = [np.concatenate([slots_of[p] for p in members]) for members in index.sets]
     axis_ptr = np.concatenate([[0], np.cumsum([len(a) for a in axes])]).astype(np.int64)
     axis_slot = np.concatenate([*axes, np.empty(0, np.int64)]).astype(np.int64)
-    n_bins = ensemble.grid.n_bins
-    events = _events(ensemble)
+    axis_size = np.zeros(len(axis_slot), np.int64)
     conditions = _conditions_by_pset(index, ensemble)
 
-    axis_size = np.zeros(len(axis_slot), np.int64)
-    map_ptr = np.zeros(len(axis_slot), np.int64)
-    maps = np.zeros(0, np.int32)
-    candidates = np.arange(n_components) if wanted is None else wanted
-
-    def mark(chosen: NDArray[np.int64], fill: bool) -> None:
+    def mark(chosen: NDArray[np.int64], map_ptr: NDArray[np.int64], maps: NDArray[np.int32]) -> None:
+        """Find the sizes of axes or, where there are ``maps``, the cell of each bin."""
         run(
             mark_axes,
             [
                 (axis_ptr, axis_slot, index.source_ptr, index.source_pset, *conditions)
                 + (ensemble.conditions.feature, events[0], events[1], n_bins)
-                + (chosen[a:b], axis_size, map_ptr, maps, fill)
+                + (chosen[a:b], axis_size, map_ptr, maps, len(maps) > 0)
                 for a, b in weight_chunks(np.ones(len(chosen)), 32)
             ],
             n_jobs=n_jobs,
         )
 
-    mark(candidates, False)
-    cells = np.full(n_components, np.inf)
+    candidates = np.arange(len(axes)) if wanted is None else wanted
+    mark(candidates, axis_size, np.zeros(0, np.int32))
+    cells = np.full(len(axes), np.inf)
     for c in candidates:
         cells[c] = np.prod(axis_size[axis_ptr[c] : axis_ptr[c + 1]], dtype=np.float64)
-    tabulated = np.zeros(n_components, dtype=bool)
-    map_cells = np.array([n_bins[a].sum() for a in axes]) if n_components else np.zeros(0)
-    by_size = np.argsort(cells, kind="stable")
-    used = np.cumsum(cells[by_size] * ensemble.n_outputs + map_cells[by_size] / 2)
-    fits = (used <= max(scaled(TOTAL_CELLS), max_cells)) & (cells[by_size] * ensemble.n_outputs <= max_cells)
-    tabulated[by_size[fits]] = True
+    map_cells = np.array([n_bins[a].sum() for a in axes], dtype=np.int64)
+    tabulated = _choose_tabulated(cells * ensemble.n_outputs, map_cells, max_cells)
     chosen = np.flatnonzero(tabulated)
 
-    chosen_axes = np.repeat(tabulated, np.diff(axis_ptr))
-    ends = np.cumsum(np.where(chosen_axes, n_bins[axis_slot], 0))
-    map_ptr = ends - np.where(chosen_axes, n_bins[axis_slot], 0)
-    maps = np.zeros(int(ends[-1]) if len(ends) else 0, np.int32)
-    mark(chosen, True)
-
+    map_size = np.where(np.repeat(tabulated, np.diff(axis_ptr)), n_bins[axis_slot], 0)
+    map_ptr, maps = np.cumsum(map_size) - map_size, np.zeros(int(map_size.sum()), np.int32)
+    if len(chosen):
+        mark(chosen, map_ptr, maps)
     n_cells = np.where(tabulated, cells, 0).astype(np.int64)
     stride = np.ones(len(axis_slot), np.int64)
     for c in chosen:
@@ -153,35 +140,62 @@ def build_tables(
             stride[a] = stride[a + 1] * axis_size[a + 1]
     table_ptr = np.concatenate([[0], np.cumsum(n_cells * ensemble.n_outputs)])[:-1].astype(np.int64)
     values = np.zeros(int((n_cells * ensemble.n_outputs).sum()))
-    ranks = weights.ranks
+    tables = ComponentTables(
+        tabulated, axis_ptr, axis_slot, axis_size, map_ptr, maps, stride, table_ptr, n_cells, values
+    )
+    _fill(tables, index, weights, events, n_jobs, verbose)
+    return tables
+
+
+def _choose_tabulated(
+    cells: NDArray[np.float64], map_cells: NDArray[np.int64], max_cells: int
+) -> NDArray[np.bool_]:
+    """Which components get a table: the smallest first; the others are streamed."""
+    tabulated = np.zeros(len(cells), dtype=bool)
+    by_size = np.argsort(cells, kind="stable")
+    used = np.cumsum(cells[by_size] + map_cells[by_size] / 2)
+    fits = (used <= max(scaled(TOTAL_CELLS), max_cells)) & (cells[by_size] <= max_cells)
+    tabulated[by_size[fits]] = True
+    return tabulated
+
+
+def _fill(
+    tables: ComponentTables,
+    index: ComponentIndex,
+    weights: FixedWeights,
+    events: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]],
+    n_jobs: int | None,
+    verbose: int,
+) -> None:
+    """Add every leaf at the corners of its box, then sum along the axes."""
+    ensemble, players, n_cells = weights.ensemble, weights.players, tables.n_cells
+    chosen = np.flatnonzero(tables.tabulated)
     for leaves, fixed_start, fixed in weights.chunks(n_jobs=n_jobs, verbose=verbose):
         order, pset_ptr = _leaves_by_pset(index, leaves)
         run(
             add_corners,
             [
-                (axis_ptr, axis_slot, index.source_ptr, index.source_pset, index.source_mask)
+                (tables.axis_ptr, tables.axis_slot, index.source_ptr, index.source_pset, index.source_mask)
                 + (pset_ptr, order, weights.ranked, ensemble.leaf_ptr, ensemble.leaf_condition)
                 + (players.entry_player, players.n_players, ensemble.conditions.feature)
-                + (ensemble.value, ensemble.output, fixed_start, fixed, *ranks, *events)
-                + (map_ptr, maps, stride, table_ptr, n_cells, chosen[a:b], values)
+                + (ensemble.value, ensemble.output, fixed_start, fixed, *weights.ranks, *events)
+                + (tables.map_ptr, tables.maps, tables.stride, tables.table_ptr, n_cells)
+                + (chosen[a:b], tables.values)
                 for a, b in weight_chunks(np.ones(len(chosen)), 32)
             ],
             n_jobs=n_jobs,
             verbose=verbose,
             label="component tables",
         )
-    tables = ComponentTables(
-        tabulated, axis_ptr, axis_slot, axis_size, map_ptr, maps, stride, table_ptr, n_cells, values
-    )
+    layout = tables.axis_ptr, tables.axis_size, tables.stride, tables.table_ptr, n_cells
     run(
         sum_corners,
         [
-            (axis_ptr, axis_size, stride, table_ptr, n_cells, ensemble.n_outputs, chosen[a:b], values)
+            (*layout, ensemble.n_outputs, chosen[a:b], tables.values)
             for a, b in weight_chunks(n_cells[chosen], MAX_CELLS)
         ],
         n_jobs=n_jobs,
     )
-    return tables
 
 
 def table_axes(

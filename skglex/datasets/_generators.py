@@ -69,10 +69,7 @@ def make_motivating(
 
 
 def make_importance(
-    n_samples: int = 10_000,
-    *,
-    noise: float = 1.0,
-    random_state: int | RandomState | None = None,
+    n_samples: int = 10_000, *, noise: float = 1.0, random_state: int | RandomState | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Simulate the paper's importance example: main effects, interactions, or both.
 
@@ -121,10 +118,7 @@ def make_importance(
 
 
 def make_salary(
-    n_samples: int = 10_000,
-    *,
-    hours_sd: float = 1.0,
-    random_state: int | RandomState | None = None,
+    n_samples: int = 10_000, *, hours_sd: float = 1.0, random_state: int | RandomState | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Simulate the paper's salaries: a direct effect of sex, and one through the hours worked.
 
@@ -231,4 +225,4 @@ def make_runtime(
 
 
 def _sum_and_product(X: np.ndarray) -> np.ndarray:
-    return X[:, 0] + X[:, 1] + 2 * X[:, 0] * X[:, 1]
+    return np.asarray(X[:, 0] + X[:, 1] + 2 * X[:, 0] * X[:, 1])

@@ -16,7 +16,7 @@ from skglex._parallel import weight_chunks
 from skglex.ensemble._leaves import LeafEnsemble
 from skglex.ensemble._patterns import TABLE_BUDGET, PatternGroups
 from skglex.ensemble._players import Players
-from skglex.ensemble._weights import Weighting, binomial_ranks, fixed_weights
+from skglex.ensemble._weights import RankedSubsets, Weighting, binomial_ranks, fixed_weights
 
 # Refuse to list more subsets than this for one leaf (0.8 GB).
 MAX_SUBSETS = 100_000_000
@@ -96,9 +96,8 @@ class FixedWeights:
             if len(by_rank):
                 sizes = n_subsets[by_rank]
                 start[by_rank] = np.cumsum(sizes) - sizes
-                ranked = self.weighting.ranked(
-                    self.ensemble, players, by_rank, start, int(sizes.sum()), self.max_order, n_jobs
-                )
+                wanted = RankedSubsets(by_rank, start, int(sizes.sum()), self.max_order)
+                ranked = self.weighting.ranked(self.ensemble, players, wanted, n_jobs)
                 start[by_rank] += len(fixed)
                 fixed = np.concatenate([fixed, ranked])
             chunk = leaves, start, fixed

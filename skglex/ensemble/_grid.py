@@ -39,6 +39,19 @@ class Grid:
     less_equal: bool
     as_float32: bool
 
+    @classmethod
+    def from_cuts(
+        cls,
+        features: NDArray[np.int64],
+        cuts: list[NDArray[Any]],
+        categorical: NDArray[np.bool_],
+        **how: bool,
+    ) -> Grid:
+        """A grid of the cuts of every slot."""
+        joined = np.concatenate([*cuts, np.empty(0)]).astype(np.float64)
+        ptr = np.cumsum([0, *map(len, cuts)]).astype(np.int64)
+        return cls(features, joined, ptr, categorical, **how)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_buckets"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,8 +194,8 @@ def collect_conditions(
     hi = np.maximum(lo, hi)  # an interval that ends before it begins is empty: kernels wrap around
     entry_condition = np.empty(len(slot), dtype=np.int32)
 
-    def encode(s, a, b, m):  # type: ignore[no-untyped-def]
-        return ((s * base + a) * base + b) * 2 + m
+    def encode(s: Any, a: Any, b: Any, m: Any) -> NDArray[np.int64]:
+        return np.asarray(((s * base + a) * base + b) * 2 + m)
 
     rows = ~by_mask
     keys, first, inverse = np.unique(

@@ -54,7 +54,7 @@ class PatternGroups:
     @property
     def wide(self) -> NDArray[np.bool_]:
         """Groups (of one leaf) that have too many conditions for a table."""
-        return self.n_patterns == 0
+        return np.asarray(self.n_patterns == 0)
 
     def kernel_args(self) -> tuple[Any, ...]:
         return self.condition, self.bit_of_entry, self.entry_ptr, self.table_ptr

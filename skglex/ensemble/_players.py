@@ -39,7 +39,7 @@ class Players:
 
     @property
     def wide(self) -> NDArray[np.bool_]:
-        return np.diff(self.fixed_ptr) == 0
+        return np.asarray(np.diff(self.fixed_ptr) == 0)
 
 
 def assign_players(ensemble: LeafEnsemble, of_slot: NDArray[np.int64]) -> Players:

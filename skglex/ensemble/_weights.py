@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,18 @@ class Background:
         return compute(self)
 
 
+class RankedSubsets(NamedTuple):
+    """Subsets to be listed by rank: those of some leaves with at most ``max_order`` players.
+
+    Leaf l's begin at ``start[l]``; there are ``size`` in all.
+    """
+
+    leaves: NDArray[np.int64]
+    start: NDArray[np.int64]
+    size: int
+    max_order: int
+
+
 class Weighting(Protocol):
     """What a weighting has to know: E_l(U) for the sets U that are asked for."""
 
@@ -85,16 +97,9 @@ class Weighting(Protocol):
         """E_l(P minus V) for every V, for the leaves of groups ``first <= g < last`` that have tables."""
 
     def ranked(
-        self,
-        ensemble: LeafEnsemble,
-        players: Players,
-        leaves: NDArray[np.int64],
-        start: NDArray[np.int64],
-        size: int,
-        max_order: int,
-        n_jobs: int | None,
+        self, ensemble: LeafEnsemble, players: Players, wanted: RankedSubsets, n_jobs: int | None
     ) -> NDArray[np.float64]:
-        """E_l(P minus V) for every V with at most ``max_order`` players, by rank, from ``start[l]``."""
+        """E_l(P minus V) for the subsets V that are wanted, by rank."""
 
 
 @dataclass(frozen=True)
@@ -114,28 +119,14 @@ class PathDependent:
     ) -> NDArray[np.float64]:
         l0, l1 = groups.group_leaf[first], groups.group_leaf[last]
         out = np.empty(players.fixed_ptr[l1] - players.fixed_ptr[l0])
-        fixed_from_ratios(
-            ensemble.leaf_ptr,
-            _ratio(ensemble),
-            players.entry_player,
-            players.n_players,
-            players.fixed_ptr,
-            l0,
-            l1,
-            out,
-        )
+        path = ensemble.leaf_ptr, _ratio(ensemble), players.entry_player, players.n_players
+        fixed_from_ratios(*path, players.fixed_ptr, l0, l1, out)
         return out
 
     def ranked(
-        self,
-        ensemble: LeafEnsemble,
-        players: Players,
-        leaves: NDArray[np.int64],
-        start: NDArray[np.int64],
-        size: int,
-        max_order: int,
-        n_jobs: int | None,
+        self, ensemble: LeafEnsemble, players: Players, wanted: RankedSubsets, n_jobs: int | None
     ) -> NDArray[np.float64]:
+        leaves, start, size, max_order = wanted
         out = np.empty(size)
         path = ensemble.leaf_ptr, _ratio(ensemble), players.entry_player, players.n_players
         run(
@@ -159,12 +150,8 @@ class Empirical:
         sets = np.arange(len(leaf_ptr) - 1)
         out = np.zeros(len(sets))
         # one player, who has all of a set's conditions
-        path = (
-            leaf_ptr,
-            condition,
-            np.zeros(len(condition), np.uint8),
-            (np.diff(leaf_ptr) > 0).astype(np.int64),
-        )
+        player, n_players = np.zeros(len(condition), np.uint8), (np.diff(leaf_ptr) > 0).astype(np.int64)
+        path = leaf_ptr, condition, player, n_players
         ranks = binomial_ranks(1)
         tasks = [sets[a:b] for a, b in weight_chunks(np.diff(leaf_ptr) + 1, LEAF_TASK)]
         for block in self.background.bit_sets(ensemble.grid.n_bins):
@@ -184,33 +171,15 @@ class Empirical:
         pattern_histogram(back.bins, back.weight, ensemble.conditions, *args)
         l0, l1 = groups.group_leaf[first], groups.group_leaf[last]
         out = np.empty(players.fixed_ptr[l1] - players.fixed_ptr[l0])
-        fixed_from_histogram(
-            groups.group_leaf,
-            groups.table_ptr,
-            hist,
-            back.total,
-            ensemble.leaf_ptr,
-            groups.bit,
-            groups.flip,
-            players.entry_player,
-            players.n_players,
-            players.fixed_ptr,
-            first,
-            last,
-            out,
-        )
+        path = ensemble.leaf_ptr, groups.bit, groups.flip, players.entry_player, players.n_players
+        tables = groups.group_leaf, groups.table_ptr, hist, back.total
+        fixed_from_histogram(*tables, *path, players.fixed_ptr, first, last, out)
         return out
 
     def ranked(
-        self,
-        ensemble: LeafEnsemble,
-        players: Players,
-        leaves: NDArray[np.int64],
-        start: NDArray[np.int64],
-        size: int,
-        max_order: int,
-        n_jobs: int | None,
+        self, ensemble: LeafEnsemble, players: Players, wanted: RankedSubsets, n_jobs: int | None
     ) -> NDArray[np.float64]:
+        leaves, start, size, max_order = wanted
         out = np.zeros(size)
         ranks = binomial_ranks(int(players.n_players.max(initial=0)))
         path = ensemble.leaf_ptr, ensemble.leaf_condition, players.entry_player, players.n_players

@@ -3,6 +3,7 @@
 from skglex.export._ebm import to_ebm
 from skglex.export._shap import to_shap
 from skglex.export._shapiq import to_shapiq
-from skglex.export._store import StoredComponents, load_components, save_components
+from skglex.export._store import load_components, save_components
+from skglex.export._stored_components import StoredComponents
 
 __all__ = ["StoredComponents", "load_components", "save_components", "to_ebm", "to_shap", "to_shapiq"]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer import GlexDecomposer
+from skglex._decomposer_checks import check_decomposer
+from skglex._optional import import_optional
+from skglex._warnings import warn_user
 from skglex.components import Axis, Component
-from skglex.export._optional import import_optional
-from skglex.inspection._tables import check_decomposer
+
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
 
 # Numbers in the score tables of an exported model: 1 GB.
 _LARGEST = 1 << 27
@@ -66,13 +68,13 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     terms = [c for c in decomposer.components_ if c.order <= 2]
     left_out = len(decomposer.components_) - len(terms)
     if left_out:
-        warnings.warn(
+        warn_user(
             f"{left_out} components of order 3 and more are left out: the exported model predicts without them. "
-            "max_interaction=2 says that this is meant",
-            UserWarning,
-            stacklevel=2,
+            "max_interaction=2 says that this is meant"
         )
-    members = [decomposer._index.sets[i] for i, c in enumerate(decomposer.components_) if c.order <= 2]
+    members = [
+        decomposer._decomposition.index.sets[i] for i, c in enumerate(decomposer.components_) if c.order <= 2
+    ]
     bins = _bin_levels(decomposer, terms, members)
     _check_size(bins, members, decomposer._n_outputs)
     ebm = _new_model(decomposer, glassbox, link)

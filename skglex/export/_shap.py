@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skglex._decomposer import GlexDecomposer
+from skglex._decomposer_checks import check_decomposer
 from skglex._input import column_values, is_frame, raw_column
-from skglex.export._optional import import_optional
-from skglex.inspection._tables import check_decomposer
+from skglex._optional import import_optional
+
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
 
 
 def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -> Any:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skglex._decomposer import GlexDecomposer
+from skglex._decomposer_checks import check_decomposer, check_order, output_position
 from skglex._memory import check_memory
-from skglex.export._optional import import_optional
-from skglex.inspection._tables import check_decomposer
+from skglex._optional import import_optional
+
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
 
 
 def to_shapiq(
@@ -58,18 +59,12 @@ def to_shapiq(
     >>> first.plot_force(feature_names=decomposer.explained_features_)  # doctest: +SKIP
     """
     check_decomposer(decomposer)
-    if order is not None and not (isinstance(order, Integral) and order >= 1):
-        raise ValueError(f"order must be an integer of at least 1, or None; got {order!r}")
     decomposer._require_components()
-    limit = decomposer.max_interaction
-    if order is not None and limit is not None and order > limit and not decomposer._complete:
-        raise ValueError(
-            f"order={order}, but the decomposer was fitted with max_interaction={limit}: fit one with a higher "
-            "max_interaction"
-        )
-    position = _output_position(decomposer, output)
+    if order is not None:
+        check_order(decomposer, order, least=1)
+    position = output_position(decomposer, output, "output")
     shapiq = import_optional("shapiq", "shapiq")
-    sets = decomposer._index.sets
+    sets = decomposer._decomposition.index.sets
     chosen = np.array([c for c, s in enumerate(sets) if order is None or len(s) <= order], dtype=np.int64)
     Xt = decomposer._check_X(X)
     width = len(chosen) * decomposer._n_outputs
@@ -78,9 +73,7 @@ def to_shapiq(
     values[:, 0] = np.ravel(decomposer.intercept_)[position]
     for start, stop, bins in decomposer._binned(Xt, width):
         part = np.empty((width, stop - start))
-        decomposer._decomposition.components(
-            decomposer._index, decomposer._tables, bins, chosen, part, n_jobs=decomposer.n_jobs
-        )
+        decomposer._decomposition.components(bins, chosen, part, n_jobs=decomposer.n_jobs)
         values[start:stop, 1:] = part.reshape(decomposer._n_outputs, len(chosen), -1)[position].T
     keys = [(), *(sets[c] for c in chosen)]
     lookup = {tuple(int(player) for player in key): i for i, key in enumerate(keys)}
@@ -97,18 +90,3 @@ def to_shapiq(
         )
         for row in values
     ]
-
-
-def _output_position(decomposer: GlexDecomposer, output: Any) -> int:
-    labels = decomposer._output_labels()
-    if labels is None:
-        if output is not None:
-            raise ValueError(f"the model has one output, but output={output!r}: leave it out")
-        return 0
-    if output is None or output not in labels:
-        raise ValueError(f"output must be one of {[*map(_plain, labels)]}; got {output!r}")
-    return labels.index(output)
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if hasattr(label, "item") else label

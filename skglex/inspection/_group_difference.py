@@ -151,10 +151,10 @@ def _show(labels: Any) -> str:
     return shown + (", ..." if len(labels) > 10 else "")
 
 
-def _find_statistic(statistic: Any) -> Callable[..., Any]:
+def _find_statistic(statistic: str | Callable[..., Any]) -> Callable[..., Any]:
     if callable(statistic):
         return statistic
-    if isinstance(statistic, str) and statistic in _STATISTICS:
+    if statistic in _STATISTICS:
         return _STATISTICS[statistic]
     raise ValueError(f"statistic must be one of {sorted(_STATISTICS)} or a callable; got {statistic!r}")
 
@@ -169,7 +169,9 @@ def _check_predictions(y_pred: Any) -> NDArray[np.float64]:
         raise ValueError(
             f"y_pred must be numbers; got {values.dtype} values. Of labels, pass `predict(X) == label`"
         )
-    return check_array(column_or_1d(values), ensure_2d=False, dtype=np.float64, input_name="y_pred")
+    return np.asarray(
+        check_array(column_or_1d(values), ensure_2d=False, dtype=np.float64, input_name="y_pred")
+    )
 
 
 def _check_groups(groups: Any) -> NDArray[Any]:
@@ -181,7 +183,7 @@ def _check_groups(groups: Any) -> NDArray[Any]:
         raise ValueError("groups has missing values: leave these rows out, or give them a label of their own")
     if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError("groups mixes strings with other labels: pass labels of one type")
-    return labels
+    return np.asarray(labels)
 
 
 def _check_weights(sample_weight: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -193,7 +195,7 @@ def _check_weights(sample_weight: Any, values: NDArray[np.float64]) -> NDArray[n
         input_name="sample_weight",
     )
     check_consistent_length(values, weights)
-    return weights
+    return np.asarray(weights)
 
 
 def _mean(values: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None) -> Any:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer import GlexDecomposer
-from skglex.ensemble._weights import Background
+from skglex.components import component_means, shapley_means, strongest, sum_by_feature_and_order
+from skglex.ensemble import Background
 from skglex.inspection._tables import as_table, label_columns, weighted_bins
+
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
 
 
 def component_importance(
@@ -77,9 +80,11 @@ def component_importance(
         raise ValueError(f"k must be an integer of at least 1, or None; got {k!r}")
     background = weighted_bins(decomposer, X, sample_weight)
     decomposer._require_components()
-    orders = np.array([len(members) for members in decomposer._index.sets], dtype=np.int64)
+    orders = decomposer._decomposition.orders
     if by == "component":
-        chosen, means = decomposer._strongest(background, len(orders) if k is None else int(k))
+        chosen, means = strongest(
+            decomposer._decomposition, background, len(orders) if k is None else int(k), **decomposer._work
+        )
         names = [decomposer._component_names[c] for c in chosen]
         return as_table(
             {"component": names, "order": orders[chosen], **label_columns(decomposer, "importance", means)}
@@ -143,7 +148,7 @@ def feature_importance(
     elif X is None:
         means = decomposer.feature_importances_.reshape(-1, decomposer._n_outputs)
     else:
-        means = background.average(decomposer._mean_absolute_shapley)
+        means = shapley_means(decomposer._decomposition, background, **decomposer._work)
     ranking = np.argsort(-means.sum(axis=1), kind="stable")
     features = [decomposer.explained_features_[i] for i in ranking]
     return as_table({"feature": features, **label_columns(decomposer, "importance", means[ranking])})
@@ -152,10 +157,7 @@ def feature_importance(
 def _by_feature_and_order(decomposer: GlexDecomposer, background: Background) -> NDArray[np.float64]:
     """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|`` over q: (n_features, n_orders, n_outputs)."""
     decomposer._require_components()
-    sets = decomposer._index.sets
-    means = background.average(decomposer._mean_absolute)
-    shares = np.zeros((len(decomposer.explained_features_), max(map(len, sets), default=0), means.shape[1]))
-    for members, mean in zip(sets, means):
-        for j in members:
-            shares[j, len(members) - 1] += mean / len(members)
-    return shares
+    decomposition = decomposer._decomposition
+    return sum_by_feature_and_order(
+        decomposition, component_means(decomposition, background, **decomposer._work)
+    )

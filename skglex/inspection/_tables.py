@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
-from skglex._decomposer import GlexDecomposer
-from skglex._distributed import is_dask
-from skglex._input import bin_chunks, bin_rows
-from skglex.ensemble._weights import Background
+from skglex._decomposer_checks import check_decomposer
+from skglex._distributed import is_dask, partitions_of
+from skglex._input import bin_all
+from skglex.ensemble import Background
 
-
-def check_decomposer(decomposer: Any) -> None:
-    """Raise unless it is a fitted GlexDecomposer."""
-    if not isinstance(decomposer, GlexDecomposer):
-        raise TypeError(
-            f"expected a GlexDecomposer, got a {type(decomposer).__name__}: pass GlexDecomposer(model).fit(X)"
-        )
-    check_is_fitted(decomposer)
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
 
 
 def weighted_bins(decomposer: GlexDecomposer, X: Any, sample_weight: Any) -> Background:
@@ -32,15 +26,13 @@ def weighted_bins(decomposer: GlexDecomposer, X: Any, sample_weight: Any) -> Bac
                 "sample_weight is given without X: the weights of the background are those given to fit. Pass the "
                 "rows X too"
             )
-        return decomposer._background
+        background: Background = decomposer._background
+        return background
     if is_dask(X):
-        from skglex._distributed._partitions import Partitions
-
-        partitioned: Background = decomposer._partitioned(Partitions(X, sample_weight))
+        partitioned: Background = decomposer._partitioned(partitions_of(X, sample_weight))
         return partitioned
     Xt = decomposer._check_X(X)
-    spec, grid = decomposer._model.input, decomposer._model.ensemble.grid
-    bins = np.concatenate([bin_rows(Xt, spec, grid, *chunk) for chunk in bin_chunks(Xt, grid)], axis=1)
+    bins = bin_all(Xt, decomposer._model.input, decomposer._model.ensemble.grid, decomposer.n_jobs)
     weight = _check_sample_weight(
         sample_weight, np.empty((bins.shape[1], 0)), dtype=np.float64, ensure_non_negative=True
     )

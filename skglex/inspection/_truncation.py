@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer import GlexDecomposer
+from skglex._decomposer_checks import check_decomposer, check_order
 from skglex._memory import scaled
-from skglex.inspection._tables import as_table, check_decomposer, label_columns, weighted_bins
+from skglex.inspection._tables import as_table, label_columns, weighted_bins
+
+if TYPE_CHECKING:
+    from skglex._decomposer import GlexDecomposer
 
 # Numbers of the buffer that components go through: 128 MB of float64.
 _BUFFER = 1 << 24
@@ -62,13 +64,13 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
     rows = weighted_bins(decomposer, X, sample_weight)
     bins, weight = rows.bins, rows.weight
     decomposer._require_components()
-    orders = _orders(decomposer)
+    orders = decomposer._decomposition.orders
     present = np.arange(1, orders.max(initial=0) + 1)
     parts = _sum_by_order(decomposer, bins, len(present))
     intercept = np.reshape(decomposer.intercept_, (-1, 1))
     labels: list[Any] = present.tolist()
     counts = np.bincount(orders, minlength=len(present) + 1)[1:].tolist()
-    if decomposer._complete:
+    if decomposer._decomposition.complete:
         margin = parts.sum(axis=0) + intercept
     else:
         margin = decomposer._decomposition.margins(bins, decomposer.n_jobs)
@@ -135,18 +137,10 @@ def truncated_margin(
     ((500,), 0.7)
     """
     check_decomposer(decomposer)
-    if not isinstance(order, Integral) or order < 0:
-        raise ValueError(f"order must be an integer of at least 0; got {order!r}")
-    decomposer._require_components()
-    limit = decomposer.max_interaction
-    if limit is not None and order > limit and not decomposer._complete:
-        raise ValueError(
-            f"order={order}, but the decomposer was fitted with max_interaction={limit}: fit one with a higher "
-            "max_interaction"
-        )
+    check_order(decomposer, order, least=0)
     rows = weighted_bins(decomposer, X, sample_weight)
     bins, weight = rows.bins, rows.weight
-    kept = min(int(order), int(_orders(decomposer).max(initial=0)))
+    kept = min(int(order), int(decomposer._decomposition.orders.max(initial=0)))
     margin = np.reshape(decomposer.intercept_, (-1, 1)) + _sum_by_order(decomposer, bins, kept).sum(axis=0)
     cut = decomposer._squeeze(margin.T)
     if not return_r2:
@@ -155,13 +149,9 @@ def truncated_margin(
     return cut, (float(r2[0]) if len(r2) == 1 else r2)
 
 
-def _orders(decomposer: GlexDecomposer) -> NDArray[np.int64]:
-    return np.array([len(members) for members in decomposer._index.sets], dtype=np.int64)
-
-
 def _sum_by_order(decomposer: GlexDecomposer, bins: NDArray[Any], n_orders: int) -> NDArray[np.float64]:
     """Sums of the components of each order up to one: shape (n_orders, n_outputs, n_samples)."""
-    orders = _orders(decomposer)
+    orders = decomposer._decomposition.orders
     chosen = np.flatnonzero(orders <= n_orders)
     n_outputs, n = decomposer._n_outputs, bins.shape[1]
     out = np.zeros((n_orders, n_outputs, n))
@@ -169,9 +159,7 @@ def _sum_by_order(decomposer: GlexDecomposer, bins: NDArray[Any], n_orders: int)
     for start in range(0, n if len(chosen) else 0, size):
         some = np.ascontiguousarray(bins[:, start : start + size])
         values = np.empty((len(chosen) * n_outputs, some.shape[1]))
-        decomposer._decomposition.components(
-            decomposer._index, decomposer._tables, some, chosen, values, n_jobs=decomposer.n_jobs
-        )
+        decomposer._decomposition.components(some, chosen, values, n_jobs=decomposer.n_jobs)
         blocks = values.reshape(n_outputs, len(chosen), -1)
         for q in range(n_orders):
             out[q, :, start : start + size] = blocks[:, orders[chosen] == q + 1].sum(axis=1)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._input import bin_rows, column_values, take_rows
-from skglex.components import Axis
+from skglex._input import bin_all, column_values, take_rows
+from skglex.components import Axis, bins_along
 from skglex.plotting._style import number
 
 # A feature with at most this many bins in all of the model is drawn level by level.
@@ -30,17 +30,13 @@ class Rows:
     @cached_property
     def _bins(self) -> NDArray[Any]:
         model = self.decomposer._model
-        return bin_rows(self.checked, model.input, model.ensemble.grid)
+        return bin_all(self.checked, model.input, model.ensemble.grid)
 
     def bins(self, axis: Axis) -> NDArray[np.int64]:
         """Bin of every row along an axis."""
-        fine = self._bins[self.decomposer._slot(axis.feature)].astype(np.int64)
-        if axis.categorical:
-            return fine
         full = self.decomposer.feature_axis(axis.feature)
-        begins = np.concatenate([[-np.inf], full.edges])
-        cell = np.append(np.searchsorted(axis.edges, begins, side="right"), axis.missing)
-        return np.asarray(cell[fine])
+        of_row = self._bins[self.decomposer._slot(axis.feature)]
+        return np.asarray(bins_along(axis, full.edges)[of_row])
 
     def values(self, feature: str) -> NDArray[np.float64]:
         """Values of a numeric feature (codes of a categorical one), missing as NaN."""

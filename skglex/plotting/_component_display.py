@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from skglex._decomposer_checks import output_position
+from skglex._optional import import_optional
 from skglex.components import Component
 from skglex.plotting._axis_view import Rows
 from skglex.plotting._draw import draw_panel
 from skglex.plotting._panels import Panel, make_panels
-from skglex.plotting._style import import_pyplot, margin_label, output_position
+from skglex.plotting._style import margin_label
 
 
 class ComponentDisplay:
@@ -55,12 +57,7 @@ class ComponentDisplay:
     >>> display = ComponentDisplay.from_decomposer(decomposer, ["hr", ("hr", "workingday"), "hr:temp"])
     >>> [ax.get_xlabel() for ax in display.axes_]
     ['hr', 'hr', 'hr']
-
-    Drawn again, on axes of one's own:
-
-    >>> import matplotlib.pyplot as plt
-    >>> figure, ax = plt.subplots()
-    >>> display.plot(ax=ax).figure_ is figure
+    >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """
 
@@ -116,8 +113,8 @@ class ComponentDisplay:
         ComponentDisplay
             With what was drawn in its attributes.
         """
-        import_pyplot(f"{cls.__name__}.from_decomposer")
-        output = output_position(decomposer, class_)
+        import_optional("matplotlib.pyplot", "plots")
+        output = output_position(decomposer, class_, "class_")
         components = [
             _find(decomposer, key) for key in (features if isinstance(features, list) else [features])
         ]
@@ -154,7 +151,7 @@ class ComponentDisplay:
         """
         from matplotlib.colors import Normalize
 
-        plt = import_pyplot("ComponentDisplay.plot")
+        plt = import_optional("matplotlib.pyplot", "plots")
         self._make_axes(plt, ax, n_cols)
         largest = max((_size(panel) for panel in self.panels if panel.kind == "map"), default=0.0) or 1.0
         curves = [panel for panel in self.panels if panel.kind != "map"]

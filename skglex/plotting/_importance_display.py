@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.plotting._style import COLOURS, bare, import_pyplot, make_axes, margin_label, output_position
+from skglex._decomposer_checks import output_position
+from skglex._optional import import_optional
+from skglex.components import sum_by_feature_and_order
+from skglex.plotting._style import COLOURS, bare, make_axes, margin_label
 
 
 class ImportanceDisplay:
@@ -53,12 +56,7 @@ class ImportanceDisplay:
     >>> display = ImportanceDisplay.from_decomposer(decomposer, kind="order")
     >>> display.heights.shape
     (4, 4)
-
-    Drawn again, on axes of one's own:
-
-    >>> import matplotlib.pyplot as plt
-    >>> figure, ax = plt.subplots()
-    >>> display.plot(ax=ax).figure_ is figure
+    >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """
 
@@ -111,7 +109,7 @@ class ImportanceDisplay:
         ImportanceDisplay
             With what was drawn in its attributes.
         """
-        import_pyplot(f"{cls.__name__}.from_decomposer")
+        import_optional("matplotlib.pyplot", "plots")
         if kind not in ("component", "order"):
             raise ValueError(f"kind must be 'component' or 'order', got {kind!r}")
         label = margin_label(decomposer, class_)
@@ -124,7 +122,7 @@ class ImportanceDisplay:
             names = [" × ".join(components[int(i)].features) for i in order]
             return cls(names, importances[order][:, None], label=label).plot(ax=ax)
         features = decomposer.explained_features_
-        heights = importance_by_order(components, importances, features)
+        heights = sum_by_feature_and_order(decomposer._decomposition, importances)
         shown = np.argsort(-heights.sum(axis=1), kind="stable")[:k]
         phi = _of_output(decomposer, decomposer.feature_importances_, class_)[shown] if shap else None
         orders = [q for q in range(1, heights.shape[1] + 1) if heights[:, q - 1].any()]
@@ -144,7 +142,7 @@ class ImportanceDisplay:
         ImportanceDisplay
             With what was drawn in its attributes.
         """
-        plt = import_pyplot("ImportanceDisplay.plot")
+        plt = import_optional("matplotlib.pyplot", "plots")
         self.figure_, self.ax_ = make_axes(
             plt, ax, (6.0, 1.3 + 0.3 * len(self.names) * (1 + (self.shap is not None)))
         )
@@ -186,34 +184,11 @@ class ImportanceDisplay:
         self.ax_.legend(loc="lower right", fontsize="small")
 
 
-def importance_by_order(
-    components: Any, importances: NDArray[np.float64], features: list[str]
-) -> NDArray[np.float64]:
-    """Sum of the components' importances by feature and order, divided by the order.
-
-    Parameters
-    ----------
-    components : sequence of Component
-    importances : ndarray of shape (n_components,)
-    features : list of str
-
-    Returns
-    -------
-    ndarray of shape (n_features, max_order)
-    """
-    out = np.zeros((len(features), max((c.order for c in components), default=1)))
-    position = {name: i for i, name in enumerate(features)}
-    for component, importance in zip(components, importances):
-        for name in component.features:
-            out[position[name], component.order - 1] += importance / component.order
-    return out
-
-
 def _of_output(decomposer: Any, values: NDArray[np.float64], class_: Any) -> NDArray[np.float64]:
     """Importances of one output, or summed over all."""
     if values.ndim == 1:
-        output_position(decomposer, class_)
+        output_position(decomposer, class_, "class_")
         return values
     return np.asarray(
-        values.sum(axis=1) if class_ is None else values[:, output_position(decomposer, class_)]
+        values.sum(axis=1) if class_ is None else values[:, output_position(decomposer, class_, "class_")]
     )

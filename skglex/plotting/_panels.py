@@ -42,13 +42,7 @@ class Panel:
 
 
 def make_panels(
-    decomposer: Any,
-    component: Component,
-    output: int,
-    *,
-    rows: Rows | None,
-    drawn: Rows | None,
-    missing: Any,
+    decomposer: Any, component: Component, output: int, *, rows: Rows | None, drawn: Rows | None, missing: Any
 ) -> list[Panel]:
     """Panels of one component; ``rows`` give ranges and labels, ``drawn`` are drawn as points."""
     axes = component.axes
@@ -135,4 +129,4 @@ def _split_cells(decomposer: Any, view: AxisView) -> list[int]:
         return sorted(np.argsort(-weights, kind="stable")[:4].tolist())
     total = np.cumsum(weights)
     found = np.searchsorted(total, np.array([1, 3, 5]) / 6 * total[-1])
-    return np.unique(np.minimum(found, len(weights) - 1)).tolist()
+    return [int(cell) for cell in np.unique(np.minimum(found, len(weights) - 1))]

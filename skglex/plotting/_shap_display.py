@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._decomposer_checks import output_position
+from skglex._optional import import_optional
 from skglex.plotting._axis_view import AxisView, Rows, view_axis
 from skglex.plotting._draw import draw_background, draw_scale, legend_above, step_line
-from skglex.plotting._style import COLOURS, bare, import_pyplot, make_axes, margin_label, output_position
+from skglex.plotting._style import COLOURS, bare, make_axes, margin_label
 
 
 class ShapDisplay:
@@ -51,12 +53,7 @@ class ShapDisplay:
     >>> display = ShapDisplay.from_decomposer(decomposer, decomposer.explained_features_[0], X)
     >>> display.ax_.get_ylabel()
     'SHAP value, margin'
-
-    Drawn again, on axes of one's own:
-
-    >>> import matplotlib.pyplot as plt
-    >>> figure, ax = plt.subplots()
-    >>> display.plot(ax=ax).figure_ is figure
+    >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """
 
@@ -119,8 +116,8 @@ class ShapDisplay:
         ShapDisplay
             With what was drawn in its attributes.
         """
-        import_pyplot(f"{cls.__name__}.from_decomposer")
-        output = output_position(decomposer, class_)
+        import_optional("matplotlib.pyplot", "plots")
+        output = output_position(decomposer, class_, "class_")
         rows = Rows(decomposer, X)
         some = rows.some(subsample)
         axis = decomposer.feature_axis(feature)
@@ -166,7 +163,7 @@ class ShapDisplay:
         ShapDisplay
             With what was drawn in its attributes.
         """
-        plt = import_pyplot("ShapDisplay.plot")
+        plt = import_optional("matplotlib.pyplot", "plots")
         self.figure_, ax = make_axes(plt, ax, (6.0, 4.0))
         self.ax_ = ax
         view = self.view

@@ -1,4 +1,4 @@
-"""matplotlib, imported when something is drawn, and the colours and labels that all pictures share."""
+"""The colours and labels that all pictures share."""
 
 from __future__ import annotations
 
@@ -12,30 +12,6 @@ DIVERGING = "RdBu_r"
 TAKES, ADDS = "#2166AC", "#B2182B"
 
 _UNITS = {"sigmoid": "margin (log-odds)", "exponential": "margin (logarithm of the prediction)"}
-
-
-def import_pyplot(caller: str) -> Any:
-    """matplotlib.pyplot, or an error that says where to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(f"{caller} needs matplotlib: pip install 'skglex[plots]' brings it") from error
-    return plt
-
-
-def output_position(decomposer: Any, class_: Any) -> int:
-    """Position of the output that the user asked for."""
-    labels = decomposer._output_labels()
-    if labels is None:
-        positive = list(getattr(decomposer, "classes_", []))[-1:]
-        if class_ is not None and class_ not in positive:
-            raise ValueError(f"class_={class_!r}, but the model has one output only: leave class_ out")
-        return 0
-    if class_ is None:
-        raise ValueError(f"the model has several outputs: class_ must be one of {labels}")
-    if class_ not in labels:
-        raise ValueError(f"class_={class_!r} is unknown; known are {labels}")
-    return labels.index(class_)
 
 
 def margin_label(decomposer: Any, class_: Any) -> str:

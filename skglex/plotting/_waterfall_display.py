@@ -7,17 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._decomposer_checks import output_position
 from skglex._input import is_frame, take_rows
-from skglex.plotting._style import (
-    ADDS,
-    TAKES,
-    bare,
-    import_pyplot,
-    make_axes,
-    margin_label,
-    number,
-    output_position,
-)
+from skglex._optional import import_optional
+from skglex.plotting._style import ADDS, TAKES, bare, make_axes, margin_label, number
 
 
 class WaterfallDisplay:
@@ -56,12 +49,7 @@ class WaterfallDisplay:
     'hr = 8, workingday = 0'
     >>> bool(abs(display.intercept + display.values.sum() - model.predict(X[8:9])[0]) < 1e-3)
     True
-
-    Drawn again, on axes of one's own:
-
-    >>> import matplotlib.pyplot as plt
-    >>> figure, ax = plt.subplots()
-    >>> display.plot(ax=ax).figure_ is figure
+    >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """
 
@@ -97,8 +85,8 @@ class WaterfallDisplay:
         WaterfallDisplay
             With what was drawn in its attributes.
         """
-        import_pyplot(f"{cls.__name__}.from_decomposer")
-        output = output_position(decomposer, class_)
+        import_optional("matplotlib.pyplot", "plots")
+        output = output_position(decomposer, class_, "class_")
         row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
         parts = np.asarray(decomposer.transform(row), dtype=np.float64).reshape(decomposer._n_outputs, -1)[
             output
@@ -133,7 +121,7 @@ class WaterfallDisplay:
         WaterfallDisplay
             With what was drawn in its attributes.
         """
-        plt = import_pyplot("WaterfallDisplay.plot")
+        plt = import_optional("matplotlib.pyplot", "plots")
         n = len(self.values)
         self.figure_, ax = make_axes(plt, ax, (6.0, 1.5 + 0.32 * n))
         self.ax_ = ax

@@ -13,8 +13,9 @@ import treelite
 import xgboost as xgb
 from numpy.typing import NDArray
 
-from skglex.ensemble.readers._base import InputSpec, ReadModel
-from skglex.ensemble.readers._treelite import from_treelite
+from skglex._input import InputSpec
+from skglex.readers._base import ReadModel
+from skglex.readers._treelite import from_treelite
 
 _OLD_VECTOR_LEAVES = int(xgb.__version__.partition(".")[0]) < 3
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
@@ -142,7 +143,7 @@ def _to_treelite(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArra
     for tree in tree_model["trees"]:
         if int(tree["tree_param"]["size_leaf_vector"]) > 1 and "leaf_weights" not in tree:
             _number_leaves(tree)
-    categories = {i: _decode(enc) for i, enc in enumerate(container["enc"]) if enc["values"]}
+    categories = {i: _category_values(enc) for i, enc in enumerate(container["enc"]) if enc["values"]}
     return treelite.frontend.from_xgboost_json(json.dumps(content)), categories
 
 
@@ -155,7 +156,7 @@ def _number_leaves(tree: dict[str, Any]) -> None:
         tree["right_children"][leaf], tree["split_conditions"][leaf] = number, 0.0
 
 
-def _decode(encoding: dict[str, Any]) -> NDArray[Any]:
+def _category_values(encoding: dict[str, Any]) -> NDArray[Any]:
     """Category values, by code, of one feature: numbers, or strings stored as joined UTF-8."""
     values = encoding["values"]
     if "offsets" not in encoding:

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from skglex._debiased._forest import Forest, without_gaps
+from skglex._debiased._grow import Splits, grow_forest
+from skglex._debiased._onnx_graph import Graph
+from skglex._input import LARGEST_ZERO, InputSpec
 from skglex._links import split_link
-from skglex.ensemble._grid import Grid
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble.readers import LARGEST_ZERO, Isolation
-from skglex.export._forest import Forest, without_gaps
-from skglex.export._grow import Splits, grow_forest
+from skglex.ensemble import Grid, LeafEnsemble
+from skglex.readers import Isolation, ReadModel
 
-_OPSETS = {"": 17, "ai.onnx.ml": 3}
-_IR_VERSION = 8
 # A categorical feature's codes are looked up in a table as long as the largest of them.
 _MAX_CODE = 1_000_000
 
 
 def onnx_model(
-    ensemble: LeafEnsemble,
-    n_features: int,
+    read: ReadModel,
     *,
     removed: NDArray[np.bool_] | None = None,
     leaf_weight: NDArray[np.float64] | None = None,
     strength: float = 1.0,
-    link: str = "identity",
     classes: NDArray[Any] | None = None,
-    isolation: Isolation | None = None,
-    missing: float = np.nan,
-    missing_zeros: Collection[int] = (),
-    truncates_codes: bool = False,
     input_dtype: DTypeLike = np.float64,
 ) -> Any:
-    """An ensemble as an ONNX model, on request without the conditions on some features.
+    """A model as ONNX, on request without the conditions on some features.
 
     The model has one input ``X`` of shape (n_samples, n_features) and the outputs ``margin``, of shape
     (n_samples, n_outputs), and
@@ -54,10 +47,8 @@ def onnx_model(
 
     Parameters
     ----------
-    ensemble : LeafEnsemble
-        The ensemble as it was read: leaves in the reader's order.
-    n_features : int
-        Number of columns of the model's input.
+    read : ReadModel
+        The model as it was read: leaves in the reader's order.
     removed : ndarray of shape (n_slots,), bool, optional
         Slots of the ensemble's grid that are averaged out.
     leaf_weight : ndarray of shape (n_leaves,), float64, optional
@@ -65,18 +56,8 @@ def onnx_model(
     strength : float, default=1.0
         From 0 (the ensemble as it is) to 1: how much of what the removed slots touch is taken out. In between
         the trees are there twice.
-    link : str, default="identity"
-        Inverse link, by the names of `skglex._links`.
     classes : ndarray of shape (n_classes,), optional
         Labels (integers, booleans or strings) of a classifier. None: a regressor.
-    isolation : Isolation, optional
-        How an isolation forest scores its margin.
-    missing : float, default=nan
-        Value that counts as missing, besides NaN.
-    missing_zeros : collection of int, optional
-        Features whose zeros are missing.
-    truncates_codes : bool, default=False
-        Whether codes of categories are cut off towards zero (else negative values are no category).
     input_dtype : dtype, default=float64
         Type of the input: float64 or float32.
 
@@ -84,7 +65,8 @@ def onnx_model(
     -------
     onnx.ModelProto
     """
-    onnx = _import_onnx()
+    graph = Graph()
+    ensemble, spec = read.ensemble, read.input
     if np.dtype(input_dtype) not in (np.float64, np.float32):
         raise ValueError(f"input_dtype must be float64 or float32; got {input_dtype!r}")
     if (removed is None) != (leaf_weight is None):
@@ -96,115 +78,56 @@ def onnx_model(
     if removed is not None and leaf_weight is not None and strength > 0:
         parts.append((removed, ensemble.value * (strength * leaf_weight)[:, None]))
 
-    graph = _Graph(onnx)
-    x = _standardise(graph, "X", ensemble.grid.as_float32, missing)
-    if missing_zeros:
-        x = _without_zeros(graph, x, np.isin(np.arange(n_features), list(missing_zeros)))
-    sums = [_add_trees(graph, x, ensemble, gone, value, n_features, truncates_codes) for gone, value in parts]
+    x = _standardise(graph, "X", ensemble.grid.as_float32, spec)
+    sums = [_add_trees(graph, x, ensemble, gone, value, spec) for gone, value in parts]
     total = graph.add("Add", *sums) if len(sums) == 2 else sums[0]
     base = graph.constant(ensemble.base.reshape(1, -1))
     margin = graph.add("Add", total, base, name="margin")
     outputs: list[Any] = [("margin", np.float64, [None, ensemble.n_outputs])]
-    response = _inverse_link(graph, link, margin, ensemble.n_outputs)
-    if isolation is not None:
-        _score(graph, margin, isolation)
+    response = _inverse_link(graph, read.link, margin, ensemble.n_outputs)
+    if read.isolation is not None:
+        _score(graph, margin, read.isolation)
         outputs = [("label", np.int64, [None, 1]), ("scores", np.float64, [None, 1]), *outputs]
     elif classes is None:
         graph.add("Identity", response, name="variable")
-        width = 1 if link == "max_index" else ensemble.n_outputs
+        width = 1 if read.link == "max_index" else ensemble.n_outputs
         outputs.insert(0, ("variable", np.float64, [None, width]))
     else:
-        labels = _check_classes(classes, ensemble.n_outputs, link)
+        labels = _check_classes(classes, ensemble.n_outputs, read.link)
         _classify(graph, response, labels, ensemble.n_outputs)
         outputs = [
             ("label", labels.dtype, [None]),
             ("probabilities", np.float64, [None, len(labels)]),
             *outputs,
         ]
-    return graph.model([("X", input_dtype, [None, n_features])], outputs)
+    return graph.model([("X", input_dtype, [None, spec.n_features])], outputs)
 
 
-def _import_onnx() -> Any:
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError(
-            "exporting to ONNX needs the package onnx, which is not installed: pip install 'skglex[onnx]'"
-        ) from error
-    return onnx
-
-
-class _Graph:
-    """Collects the nodes of an ONNX graph."""
-
-    def __init__(self, onnx: Any) -> None:
-        self.onnx = onnx
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def add(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
-        name = name or f"{operator}_{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], name=name, **attributes))
-        return name
-
-    def constant(self, values: Any, dtype: DTypeLike | None = None) -> str:
-        name = f"constant_{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, dtype=dtype), name))
-        return name
-
-    def cast(self, x: str, dtype: DTypeLike) -> str:
-        return self.add("Cast", x, to=self.type_of(dtype))
-
-    def type_of(self, dtype: DTypeLike) -> int:
-        dtype = np.dtype(dtype)
-        if dtype.kind in "OU":
-            return int(self.onnx.TensorProto.STRING)
-        return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
-
-    def model(self, inputs: list[Any], outputs: list[Any]) -> Any:
-        helper = self.onnx.helper
-        described = [
-            [helper.make_tensor_value_info(name, self.type_of(dtype), shape) for name, dtype, shape in group]
-            for group in (inputs, outputs)
-        ]
-        graph = helper.make_graph(self.nodes, "skglex", *described, initializer=self.constants)
-        opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="skglex")
-        self.onnx.checker.check_model(model)
-        return model
-
-
-def _standardise(graph: _Graph, x: str, as_float32: bool, missing: float) -> str:
+def _standardise(graph: Graph, x: str, as_float32: bool, spec: InputSpec) -> str:
     """The input in float64, after the model's own cast, with NaN for all that is missing."""
     x = graph.cast(graph.cast(x, np.float32) if as_float32 else x, np.float64)
-    if np.isnan(missing):
-        return x
-    value = np.float64(np.float32(missing)) if as_float32 else np.float64(missing)
-    return graph.add(
-        "Where", graph.add("Equal", x, graph.constant(value)), graph.constant(np.float64(np.nan)), x
-    )
-
-
-def _without_zeros(graph: _Graph, x: str, where: NDArray[np.bool_]) -> str:
-    """NaN for the zeros of some features."""
-    zero = graph.add("LessOrEqual", graph.add("Abs", x), graph.constant(np.float64(LARGEST_ZERO)))
-    missing = graph.add("And", zero, graph.constant(where[None]))
-    return graph.add("Where", missing, graph.constant(np.float64(np.nan)), x)
+    if not np.isnan(spec.missing):
+        value = np.float64(np.float32(spec.missing)) if as_float32 else np.float64(spec.missing)
+        x = graph.absent_where(graph.add("Equal", x, graph.constant(value)), x)
+    if spec.missing_zeros:
+        where = np.isin(np.arange(spec.n_features), list(spec.missing_zeros))
+        zero = graph.add("LessOrEqual", graph.add("Abs", x), graph.constant(np.float64(LARGEST_ZERO)))
+        x = graph.absent_where(graph.add("And", zero, graph.constant(where[None])), x)
+    return x
 
 
 def _add_trees(
-    graph: _Graph,
+    graph: Graph,
     x: str,
     ensemble: LeafEnsemble,
     removed: NDArray[np.bool_],
     value: NDArray[np.float64],
-    n_features: int,
-    truncates_codes: bool,
+    spec: InputSpec,
 ) -> str:
     """The sum of the trees, without base, of shape (n_samples, n_outputs)."""
     grown, splits = grow_forest(ensemble, removed, value)
     forest, origin = without_gaps(grown)
-    x, column = _add_memberships(graph, x, splits, ensemble.grid, n_features, truncates_codes)
+    x, column = _add_memberships(graph, x, splits, ensemble.grid, spec)
     output = ensemble.output[ensemble.tree_ptr[:-1]][origin]
     trees = _tree_attributes(graph.onnx, forest, splits, column, ensemble.grid, output, ensemble.n_outputs)
     sums = graph.add("TreeEnsembleRegressor", x, domain="ai.onnx.ml", **trees)
@@ -212,7 +135,7 @@ def _add_trees(
 
 
 def _add_memberships(
-    graph: _Graph, x: str, splits: Splits, grid: Grid, n_features: int, truncates_codes: bool
+    graph: Graph, x: str, splits: Splits, grid: Grid, spec: InputSpec
 ) -> tuple[str, dict[int, int]]:
     """Append a column of 0 (goes left) and 1 per set of categories; say which column a split looks at."""
     by_slot: dict[int, list[int]] = {}
@@ -237,7 +160,7 @@ def _add_memberships(
         feature = graph.constant(int(grid.features[slot]), np.int64)
         values = graph.add("Gather", x, feature, axis=1)
         whole = graph.add("Floor", values)
-        if truncates_codes:
+        if spec.truncates_codes:
             negative = graph.add("Less", values, graph.constant(np.float64(0)))
             whole = graph.add("Where", negative, graph.add("Ceil", values), whole)
         lowest, highest = (graph.constant(bound, np.float64) for bound in (-1, codes[-1] + 1))
@@ -246,7 +169,7 @@ def _add_memberships(
         row = graph.add("Where", graph.add("IsNaN", values), absent, known)
         row = graph.cast(graph.add("Add", row, graph.constant(1, np.float64)), np.int64)
         parts.append(graph.add("Gather", table, row, axis=0))
-        column |= dict(zip(numbers, range(n_features + len(column), n_features + len(column) + len(numbers))))
+        column |= {number: spec.n_features + len(column) + i for i, number in enumerate(numbers)}
     return (graph.add("Concat", *parts, axis=1) if len(parts) > 1 else x), column
 
 
@@ -306,7 +229,7 @@ def _test(number: int, splits: Splits, column: dict[int, int], grid: Grid) -> tu
     return feature, mode, float(cuts[cut - 1]), missing_left
 
 
-def _inverse_link(graph: _Graph, link: str, margin: str, n_outputs: int) -> str:
+def _inverse_link(graph: Graph, link: str, margin: str, n_outputs: int) -> str:
     name, factor = split_link(link)
     links: dict[str, Callable[[], str]] = {
         "identity": lambda: margin,
@@ -329,19 +252,19 @@ def _inverse_link(graph: _Graph, link: str, margin: str, n_outputs: int) -> str:
     return links[name]()
 
 
-def _softplus(graph: _Graph, margin: str) -> str:
+def _softplus(graph: Graph, margin: str) -> str:
     """log(1 + exp(margin)), which onnxruntime lacks in float64: max(margin, 0) + log(1 + exp(-|margin|))."""
     zero, one = (graph.constant(np.float64(number)) for number in (0, 1))
     small = graph.add("Exp", graph.add("Neg", graph.add("Abs", margin)))
     return graph.add("Add", graph.add("Max", margin, zero), graph.add("Log", graph.add("Add", one, small)))
 
 
-def _mean_variance(graph: _Graph, margin: str) -> str:
+def _mean_variance(graph: Graph, margin: str) -> str:
     variance = graph.add("Exp", graph.add("Add", margin, margin))
     return graph.add("Where", graph.constant(np.array([[True, False]])), margin, variance)
 
 
-def _probability(graph: _Graph, margin: str, n_outputs: int) -> str:
+def _probability(graph: Graph, margin: str, n_outputs: int) -> str:
     """Clip to [0, 1]; several classes are scaled to sum to 1, or share alike where all are 0."""
     zero, one = (graph.constant(np.float64(bound)) for bound in (0, 1))
     p = graph.add("Clip", margin, zero, one)
@@ -354,7 +277,7 @@ def _probability(graph: _Graph, margin: str, n_outputs: int) -> str:
     )
 
 
-def _score(graph: _Graph, margin: str, isolation: Isolation) -> None:
+def _score(graph: Graph, margin: str, isolation: Isolation) -> None:
     """The decision function of an isolation forest, and 1 or, below 0, -1."""
     zero, one, two = (graph.constant(np.float64(value)) for value in (0, 1, 2))
     length = isolation.path_length
@@ -385,7 +308,7 @@ def _check_classes(classes: NDArray[Any], n_outputs: int, link: str) -> NDArray[
     raise ValueError(f"labels must be integers, booleans or strings to export a classifier; got {classes!r}")
 
 
-def _classify(graph: _Graph, response: str, labels: NDArray[Any], n_outputs: int) -> None:
+def _classify(graph: Graph, response: str, labels: NDArray[Any], n_outputs: int) -> None:
     if n_outputs == 1:
         other = graph.add("Sub", graph.constant(np.float64(1)), response)
         response = graph.add("Concat", other, response, axis=1)

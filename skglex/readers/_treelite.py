@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble.readers._nodes import Nodes, to_leaves
+from skglex.ensemble import LeafEnsemble
+from skglex.readers._nodes import Nodes, to_leaves
 
 _LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = 2, 3, 4, 5  # treelite::Operator
 _NUMERIC_NODE, _CATEGORICAL_NODE = 1, 2  # treelite::TreeNodeType

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.export._forest import Forest
+from skglex._debiased._forest import Forest
+from skglex.ensemble import LeafEnsemble
 
 # Where the interval of a leaf begins that has none (missing at most).
 _NOWHERE = np.iinfo(np.int64).max

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.ensemble._grid import Grid
-from skglex.ensemble._leaves import LeafEnsemble, Trees, collect_conditions
+from skglex._warnings import warn_user
+from skglex.ensemble import Grid, LeafEnsemble, Trees, collect_conditions
 from skglex.exceptions import ZeroCoverWarning
 from skglex.kernels.trees import extract_leaves, measure_trees
 
@@ -85,21 +84,9 @@ def to_leaves(
     slot, lo, hi = (np.empty(bound, np.int32) for _ in range(3))
     mask = np.empty(bound, np.int64)
     missing, ratio = np.empty(bound, np.bool_), np.empty(bound)
-    pool = extract_leaves(
-        trees,
-        np.ones(len(inner)) if share is None else share,
-        grid.n_bins,
-        max_depth,
-        leaf_node,
-        tree_ptr,
-        leaf_ptr,
-        slot,
-        lo,
-        hi,
-        missing,
-        mask,
-        ratio,
-    )
+    shares = np.ones(len(inner)) if share is None else share
+    leaves = leaf_node, tree_ptr, leaf_ptr, slot, lo, hi, missing, mask, ratio
+    pool = extract_leaves(trees, shares, grid.n_bins, max_depth, *leaves)
     n = leaf_ptr[-1]
     conditions, complement, leaf_condition = collect_conditions(
         grid, slot[:n], lo[:n], hi[:n], missing[:n], mask[:n], pool
@@ -131,11 +118,10 @@ def _shares(
             cover[children], above, out=np.full(len(above), ratio_without_cover), where=above > 0
         )
     if no_cover := int((above <= 0).sum()):
-        warnings.warn(
+        warn_user(
             f"{no_cover} nodes of the model have cover 0 (no training row reached them): their "
             f"path-dependent weights are taken as {ratio_without_cover:g} for each child, as the library does",
             ZeroCoverWarning,
-            stacklevel=3,
         )
     return share
 
@@ -167,30 +153,13 @@ def _build_trees(
         else np.unique(threshold[bounds[s] : bounds[s + 1]])
         for s in range(len(features))
     ]
-    grid = Grid(
-        features=features,
-        cuts=np.concatenate([*cuts, np.empty(0)]),
-        cut_ptr=np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64),
-        categorical=categorical,
-        less_equal=less_equal,
-        as_float32=as_float32,
-    )
+    grid = Grid.from_cuts(features, cuts, categorical, less_equal=less_equal, as_float32=as_float32)
     cut = np.zeros(len(inner), np.int32)
     at = np.flatnonzero(numeric)[order]
     for s in range(len(features)):
         own = slice(bounds[s], bounds[s + 1])
         cut[at[own]] = np.searchsorted(cuts[s], threshold[own])
-    mask = np.full(len(inner), -1, np.int64)
-    masks, n = [np.zeros(0, np.uint8)], 0
-    for node, codes in nodes.categories.items():
-        goes_left = np.zeros(grid.n_bins[slot[node]], np.uint8)
-        goes_left[np.searchsorted(cuts[slot[node]], codes)] = 1
-        if nodes.listed_right is not None and nodes.listed_right[node]:
-            goes_left = 1 - goes_left
-        goes_left[-1] = nodes.missing_left[node]
-        mask[node] = n
-        masks.append(goes_left)
-        n += len(goes_left)
+    mask, masks = _inclusion_masks(nodes, grid, slot)
     return grid, Trees(
         roots=nodes.roots,
         left=nodes.left.astype(np.int32),
@@ -199,6 +168,24 @@ def _build_trees(
         cut=cut,
         missing_left=nodes.missing_left.astype(np.uint8),
         mask=mask,
-        masks=np.concatenate(masks),
+        masks=masks,
         leaf=np.full(len(inner), -1, np.int32),
     )
+
+
+def _inclusion_masks(
+    nodes: Nodes, grid: Grid, slot: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Where the bins that each categorical split sends left begin (-1: a threshold), and they themselves."""
+    mask = np.full(len(slot), -1, np.int64)
+    masks, n = [np.zeros(0, np.uint8)], 0
+    for node, codes in nodes.categories.items():
+        goes_left = np.zeros(grid.n_bins[slot[node]], np.uint8)
+        goes_left[np.searchsorted(grid.slot_cuts(slot[node]), codes)] = 1
+        if nodes.listed_right is not None and nodes.listed_right[node]:
+            goes_left = 1 - goes_left
+        goes_left[-1] = nodes.missing_left[node]
+        mask[node] = n
+        masks.append(goes_left)
+        n += len(goes_left)
+    return mask, np.concatenate(masks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from functools import partial
 from typing import Any
 
@@ -10,8 +11,14 @@ import scipy.sparse as sp
 import treelite
 from numpy.typing import NDArray
 
-from skglex.ensemble.readers._base import InputSpec, ReadModel
-from skglex.ensemble.readers._treelite import from_treelite
+from skglex._input import InputSpec, column_values
+from skglex.readers._base import ReadModel
+from skglex.readers._treelite import from_treelite
+
+# A treelite model holds a pointer, which cannot be copied; its bytes do as well.
+copyreg.pickle(
+    treelite.Model, lambda model: (treelite.Model.deserialize_bytes, (bytes(model.serialize_bytes()),))
+)
 
 
 def read(model: treelite.Model) -> ReadModel:
@@ -52,8 +59,6 @@ def _predict(
     if sp.issparse(X):
         X = sp.csr_matrix(X)
     elif not isinstance(X, np.ndarray):  # GTIL takes no data frames
-        from skglex._input import column_values
-
         columns = np.full((len(X), spec.n_features), np.nan)
         for feature in used:
             columns[:, feature] = column_values(X, int(feature), spec)

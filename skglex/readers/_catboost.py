@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from skglex.ensemble.readers._base import InputSpec, ReadModel
-from skglex.ensemble.readers._nodes import Nodes, to_leaves
+from skglex._input import InputSpec
+from skglex.readers._base import ReadModel
+from skglex.readers._nodes import Nodes, to_leaves
 
 
 def read(model: Any) -> ReadModel:

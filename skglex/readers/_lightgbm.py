@@ -12,9 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from skglex._input import LARGEST_ZERO, InputSpec
 from skglex._links import inverse_link
-from skglex.ensemble.readers._base import LARGEST_ZERO, InputSpec, ReadModel
-from skglex.ensemble.readers._nodes import Nodes, to_leaves
+from skglex.readers._base import ReadModel
+from skglex.readers._nodes import Nodes, to_leaves
 
 _VERSION = "v4"
 _LINKS = {

@@ -78,20 +78,8 @@ def without_gaps(forest: Forest) -> tuple[Forest, NDArray[np.int64]]:
     roots, origin = np.empty(n_trees, np.int64), np.empty(n_trees, np.int64)
     left, right, split = (np.empty(bound, np.int64) for _ in range(3))
     value = np.empty((bound, forest.value.shape[1]))
-    n_trees, size = side_by_side(
-        order,
-        forest.left,
-        forest.right,
-        forest.split,
-        forest.value,
-        forest.roots,
-        roots,
-        origin,
-        left,
-        right,
-        split,
-        value,
-    )
+    given = forest.left, forest.right, forest.split, forest.value, forest.roots
+    n_trees, size = side_by_side(order, *given, roots, origin, left, right, split, value)
     raw = Forest(roots[:n_trees], left[:size], right[:size], split[:size], value[:size])
     return _by_level(raw), origin[:n_trees]
 

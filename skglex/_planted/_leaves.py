@@ -47,8 +47,8 @@ class PlantedLeaves:
 
     @classmethod
     def from_family(cls, grown: tuple[Any, ...], edges: list[NDArray[np.float64]]) -> PlantedLeaves:
-        """Take the result of ``grow_family`` from codes to values of the features."""
-        tree_features, tree_size, leaf_tree, lo, hi, missing, values, _ = grown
+        """Take the leaves of ``grow_family`` from codes to values of the features."""
+        tree_features, tree_size, leaf_tree, lo, hi, missing, values = grown
         sizes = tree_size[leaf_tree]
         used = np.arange(lo.shape[1]) < sizes[:, None]
         feature = tree_features[leaf_tree][used].astype(np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -15,11 +16,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from skglex._input import as_numpy
 from skglex._parallel import run
-from skglex._planted_categories import category_codes, encode_categories, order_by_target, ranks
-from skglex._planted_leaves import PlantedLeaves, encode_columns
+from skglex._planted._categories import category_codes, encode_categories, order_by_target, ranks
+from skglex._planted._leaves import PlantedLeaves, encode_columns
 from skglex._state import VersionedState, restore_on_failure
 from skglex.kernels.planted_forest import grow_family
 from skglex.kernels.planted_split import RANDOM
+
+_NUMBERS = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
 
 
 class BasePlantedForest(VersionedState, BaseEstimator, ABC):
@@ -79,75 +82,20 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
             The fitted forest itself.
         """
         X, y, sample_weight = as_numpy(X), as_numpy(y), as_numpy(sample_weight)
-        more = self.warm_start and hasattr(self, "leaves_")
-        n_old = self.leaves_.n_families if more else 0
+        old = self.leaves_ if self.warm_start and hasattr(self, "leaves_") else None
+        n_old = 0 if old is None else old.n_families
         if self.n_estimators < n_old:
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be at least the {n_old} families already grown when "
                 "warm_start=True. Raise n_estimators, or set warm_start=False to start again."
             )
-        if more:
-            X, categories = encode_categories(X, self.categories_), None
-        else:
-            X, categories = category_codes(X)
-            self.categories_ = {}
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            reset=not more,
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite="allow-nan",
-            multi_output=True,
-        )
-        target, loss, delta, epsilon = self._check_target(y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        for j, names in (categories or {}).items():
-            order = order_by_target(X[:, j], target, weight)
-            self.categories_[j] = names.take(order)
-            X[:, j] = ranks(X[:, j], order)
-        used = weight > 0
-        if not used.any():
-            raise ValueError("sample_weight is zero for every sample, but at least one must be positive.")
-        if not used.all():
-            X, target, weight = X[used], np.ascontiguousarray(target[used]), weight[used]
-
-        codes, n_codes, edges = encode_columns(X, self.max_bins)
-        max_interaction = (
-            X.shape[1] if self.max_interaction is None else min(self.max_interaction, X.shape[1])
-        )
-
-        def grow(seed: np.uint64) -> tuple[PlantedLeaves, NDArray[np.float64]]:
-            grown = grow_family(
-                codes,
-                n_codes,
-                target,
-                weight,
-                loss,
-                seed,
-                max_interaction,
-                self.n_splits,
-                self.split_try,
-                float(self.t_try),
-                float(self.split_decay_rate),
-                min(self.max_candidates, X.shape[1] * (2 * self.n_splits + 1)),
-                bool(self.delete_leaves),
-                bool(self.bootstrap),
-                self.min_samples_leaf,
-                delta,
-                epsilon,
-                self._rule,
-            )
-            values = self._place_values(grown[-2])
-            return PlantedLeaves.from_family((*grown[:-2], values, grown[-1]), edges), grown[-1]
-
+        data = self._check_data(X, y, sample_weight, reset=old is None)
         # All seeds are drawn, so that families added later are those of a larger forest grown at once.
         seeds = check_random_state(self.random_state).randint(
             np.iinfo(np.int64).max, size=self.n_estimators, dtype=np.int64
         )[n_old:]
         grown = run(
-            grow,
+            self._grower(*data),
             [(np.uint64(seed),) for seed in seeds],
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -155,14 +103,60 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
         )
         if grown:
             parts, gains = zip(*grown)
-            self.leaves_ = PlantedLeaves.concatenate([self.leaves_, *parts] if more else list(parts))
-            self._gains = sum(gains, self._gains if more else np.zeros(X.shape[1]))
+            self.leaves_ = PlantedLeaves.concatenate(list(parts) if old is None else [old, *parts])
+            self._gains = sum(gains, np.zeros(data[0].shape[1]) if old is None else self._gains)
         return self
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+        """Rows that count as numbers, the target's columns and how they are fitted, and weights."""
+        names: dict[int, Any] = {}
+        if reset:
+            X, names = category_codes(X)
+            self.categories_ = {}
+        else:
+            X = encode_categories(X, self.categories_)
+        X, y = validate_data(self, X, y, reset=reset, multi_output=True, **_NUMBERS)
+        target, loss, delta, epsilon = self._check_target(y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        for j, known in names.items():
+            order = order_by_target(X[:, j], target, weight)
+            self.categories_[j] = known.take(order)
+            X[:, j] = ranks(X[:, j], order)
+        used = weight > 0
+        if not used.any():
+            raise ValueError("sample_weight is zero for every sample, but at least one must be positive.")
+        if not used.all():
+            X, target, weight = X[used], np.ascontiguousarray(target[used]), weight[used]
+        return X, target, loss, delta, epsilon, weight
+
+    def _grower(
+        self,
+        X: NDArray[np.float64],
+        target: NDArray[np.float64],
+        loss: int,
+        delta: float,
+        epsilon: float,
+        weight: NDArray[np.float64],
+    ) -> Callable[[np.uint64], tuple[PlantedLeaves, NDArray[np.float64]]]:
+        """From a seed to the leaves of a family, and what splits on each feature gained."""
+        codes, n_codes, edges = encode_columns(X, self.max_bins)
+        n_features = X.shape[1]
+        most = n_features if self.max_interaction is None else min(self.max_interaction, n_features)
+        max_candidates = min(self.max_candidates, n_features * (2 * self.n_splits + 1))
+        candidates = float(self.t_try), float(self.split_decay_rate), max_candidates
+        leaves = bool(self.delete_leaves), bool(self.bootstrap), self.min_samples_leaf
+        how = (most, self.n_splits, self.split_try, *candidates, *leaves, delta, epsilon, self._rule)
+
+        def grow(seed: np.uint64) -> tuple[PlantedLeaves, NDArray[np.float64]]:
+            *boxes, values, gains = grow_family(codes, n_codes, target, weight, loss, seed, *how)
+            return PlantedLeaves.from_family((*boxes, self._place_values(values)), edges), gains
+
+        return grow
 
     def _encode(self, X: Any) -> NDArray[np.float64]:
         """Rows as the boxes see them: categories replaced by their places, missing values NaN."""
         X = encode_categories(as_numpy(X), self.categories_)
-        return validate_data(self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite="allow-nan")
+        return np.asarray(validate_data(self, X, reset=False, **_NUMBERS))
 
     def _margin(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

@@ -11,16 +11,12 @@ from sklearn._loss.link import IdentityLink, LogitLink, LogLink, MultinomialLogi
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from skglex.ensemble.readers._base import InputSpec, ReadModel
-from skglex.ensemble.readers._nodes import Nodes, to_leaves
-from skglex.ensemble.readers._sklearn import names_of
+from skglex._input import InputSpec
+from skglex.readers._base import ReadModel
+from skglex.readers._nodes import Nodes, to_leaves
+from skglex.readers._sklearn import names_of
 
-_LINKS = {
-    IdentityLink: "identity",
-    LogLink: "exponential",
-    LogitLink: "sigmoid",
-    MultinomialLogit: "softmax",
-}
+_LINKS = {IdentityLink: "identity", LogLink: "exponential", LogitLink: "sigmoid", MultinomialLogit: "softmax"}
 
 
 def read(model: Any) -> ReadModel:

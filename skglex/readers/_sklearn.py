@@ -17,8 +17,9 @@ from sklearn.ensemble._iforest import _average_path_length
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skglex.ensemble.readers._base import InputSpec, Isolation, ReadModel
-from skglex.ensemble.readers._nodes import Nodes, to_leaves
+from skglex._input import InputSpec
+from skglex.readers._base import Isolation, ReadModel
+from skglex.readers._nodes import Nodes, to_leaves
 
 
 def read(model: Any) -> ReadModel:
@@ -106,7 +107,7 @@ def _read_isolation_forest(model: Any) -> ReadModel:
 
 
 def _path_length(model: Any, scale: Isolation, X: Any) -> NDArray[np.float64]:
-    return -np.log2(-model.score_samples(X)) * scale.path_length
+    return np.asarray(-np.log2(-model.score_samples(X)) * scale.path_length)
 
 
 def _join_trees(

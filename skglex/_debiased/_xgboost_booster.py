@@ -11,8 +11,8 @@ import numpy as np
 import xgboost as xgb
 from numpy.typing import NDArray
 
-from skglex.ensemble.readers._xgboost import counted_trees
-from skglex.export._forest import Forest, without_gaps
+from skglex._debiased._forest import Forest, without_gaps
+from skglex.readers import counted_trees
 
 _PER_NODE = ("split_indices", "split_conditions", "split_type", "default_left")
 _NO_LONGER_TRUE = ("best_iteration", "best_score")
@@ -54,7 +54,7 @@ def debiased_booster(
         With the model's feature names, types and categories, objective, base score and attributes, except
         ``best_iteration`` and ``best_score``. ``gbtree`` where the model was ``dart``.
     """
-    booster = counted_trees(model)
+    booster: xgb.Booster = counted_trees(model)
     content = json.loads(booster.save_raw("json"))
     gradient_booster = content["learner"]["gradient_booster"]
     inner = gradient_booster.get("gbtree", gradient_booster)

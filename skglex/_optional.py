@@ -1,4 +1,4 @@
-"""Libraries that only some exports need."""
+"""Libraries that only some plots and exports need."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def import_optional(module: str, extra: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"this export needs {module.partition('.')[0]}, which could not be imported ({error}): install it with "
+            f"this needs {module.partition('.')[0]}, which could not be imported ({error}): install it with "
             f"pip install 'skglex[{extra}]'"
         ) from error

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._planted_leaves import PlantedLeaves
-from skglex.ensemble._grid import Grid
-from skglex.ensemble._leaves import LeafEnsemble, collect_conditions
-from skglex.ensemble.readers._base import InputSpec, ReadModel
+from skglex._input import InputSpec
+from skglex.ensemble import Grid, LeafEnsemble, collect_conditions
+from skglex.readers._base import ReadModel
+
+if TYPE_CHECKING:
+    from skglex._planted import PlantedLeaves
 
 
 def read(model: Any) -> ReadModel:
@@ -39,7 +41,7 @@ def read(model: Any) -> ReadModel:
 
 
 def _probabilities(model: Any, X: Any) -> NDArray[np.float64]:
-    probabilities = model.predict_proba(X)
+    probabilities: NDArray[np.float64] = model.predict_proba(X)
     return probabilities[:, 1] if len(model.classes_) == 2 else probabilities
 
 
@@ -52,14 +54,8 @@ def _to_ensemble(leaves: PlantedLeaves, n_categories: dict[int, int]) -> LeafEns
         else:
             bounds = np.unique(np.concatenate([leaves.lo[slot == s], leaves.hi[slot == s]]))
             cuts.append(bounds[np.isfinite(bounds)])
-    grid = Grid(
-        features=features,
-        cuts=np.concatenate([*cuts, np.empty(0)]),
-        cut_ptr=np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64),
-        categorical=np.isin(features, list(n_categories)),
-        less_equal=False,
-        as_float32=False,
-    )
+    categorical = np.isin(features, list(n_categories))
+    grid = Grid.from_cuts(features, cuts, categorical, less_equal=False, as_float32=False)
     conditions, complement, leaf_condition = collect_conditions(
         grid, slot, _first_bin(leaves.lo, slot, grid), _first_bin(leaves.hi, slot, grid), leaves.missing
     )

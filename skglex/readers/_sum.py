@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.ensemble._grid import Grid
-from skglex.ensemble._leaves import LeafEnsemble
-from skglex.ensemble.readers._nodes import Nodes, to_leaves
+from skglex.ensemble import Grid, LeafEnsemble
+from skglex.readers._nodes import Nodes, to_leaves
 
 
 class Term(NamedTuple):

@@ -14,9 +14,10 @@ from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skglex.ensemble.readers._base import InputSpec, ReadModel, find_reader
-from skglex.ensemble.readers._sklearn import names_of, probability_margin
-from skglex.ensemble.readers._sum import Term, sum_of_ensembles
+from skglex._input import InputSpec
+from skglex.readers._base import ReadModel, find_reader
+from skglex.readers._sklearn import names_of, probability_margin
+from skglex.readers._sum import Term, sum_of_ensembles
 
 # Fields of an InputSpec that `_merge_inputs` does not know how to merge must be as they are by default.
 _MERGED = {

@@ -1,0 +1,116 @@
+"""Rows as bins of a model's grid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from skglex._input._categories import categories_of, column_values
+from skglex._input._rows import is_frame
+from skglex._input._spec import LARGEST_ZERO, InputSpec
+from skglex._memory import scaled
+from skglex._parallel import row_chunks, run
+from skglex.ensemble import Grid
+
+# Bytes of the columns of numbers that are binned at one time.
+BIN_BUDGET = 1 << 27
+
+
+def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
+    """Ranges of rows whose columns fit the memory set aside for them."""
+    size = max(scaled(BIN_BUDGET) // (8 * max(len(grid.features), 1)), 1024)
+    return [(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
+
+
+def bin_rows(
+    X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | None = None, n_jobs: int | None = None
+) -> NDArray[Any]:
+    """Bins of the rows ``start <= r < stop`` of X, of shape (n_slots, n_rows)."""
+    stop = X.shape[0] if stop is None else stop
+    out = np.empty((len(grid.features), stop - start), dtype=grid.dtype)
+    # an array is shared out among threads; what is not an array spends its time in Python
+    chunks = row_chunks(stop - start) if isinstance(X, np.ndarray) else [(0, stop - start)]
+    run(_bin_part, [(X, spec, grid, start + a, start + b, a, out) for a, b in chunks], n_jobs=n_jobs)
+    return out
+
+
+def bin_all(X: Any, spec: InputSpec, grid: Grid, n_jobs: int | None = None) -> NDArray[Any]:
+    """Bins of all rows, made chunk by chunk within the memory set aside for columns."""
+    out = np.empty((len(grid.features), X.shape[0]), dtype=grid.dtype)
+    for start, stop in bin_chunks(X, grid):
+        out[:, start:stop] = bin_rows(X, spec, grid, start, stop, n_jobs)
+    return out
+
+
+def _bin_part(
+    X: Any, spec: InputSpec, grid: Grid, start: int, stop: int, at: int, out: NDArray[np.unsignedinteger]
+) -> None:
+    columns = np.empty((len(grid.features), stop - start))
+    if is_frame(X) or spec.encoders or (spec.by_value and spec.categories):
+        if is_frame(X):
+            spec = replace(spec, categories=categories_of(X, spec))
+        rows = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
+        for column, feature in zip(columns, grid.features):
+            column[:] = column_values(rows, int(feature), spec)
+    elif sp.issparse(X):
+        if spec.sparse_is_missing is None:
+            raise ValueError(
+                "X is sparse, and the model's members disagree on what a sparse matrix does not store: missing or 0. "
+                "Pass a dense X"
+            )
+        part = (
+            X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
+        )
+        columns[:] = _dense(part.tocsc(), np.nan if spec.sparse_is_missing else 0.0)
+    else:
+        values = X[start:stop].T[grid.features]
+        single = spec.integers_as_float32 and values.dtype != np.float64
+        columns[:] = values.astype(np.float32) if single else values
+    if not np.isnan(spec.missing):
+        # compared as the model compares; what is too large for float32 becomes infinite
+        kind = np.float32 if grid.as_float32 else np.float64
+        with np.errstate(over="ignore"):
+            columns[columns.astype(kind, copy=False) == kind(spec.missing)] = np.nan
+    if spec.finite:
+        _check_finite(columns, spec, grid)
+    if spec.truncates_codes:
+        columns[grid.categorical] = np.trunc(columns[grid.categorical])
+    for slot in np.flatnonzero(np.isin(grid.features, list(spec.missing_zeros))):
+        columns[slot, np.abs(columns[slot]) <= LARGEST_ZERO] = np.nan
+    grid.bin(columns, out, at)
+
+
+def _check_finite(columns: NDArray[np.float64], spec: InputSpec, grid: Grid) -> None:
+    """Refuse the values that the model refuses, in the columns that it looks at."""
+    with np.errstate(over="ignore"):
+        values = columns.astype(np.float32) if grid.as_float32 else columns
+    bad = ~np.isfinite(values)
+    if spec.finite == "allow-nan":
+        bad &= ~np.isnan(values)
+    if not bad.any():
+        return
+    slot, row = np.argwhere(bad)[0]
+    feature = int(grid.features[slot])
+    name = spec.feature_names[feature] if spec.feature_names else feature
+    if np.isnan(columns[slot, row]):
+        raise ValueError(
+            f"Input X contains NaN in column {name!r}: this model takes no missing values. Impute them, in a "
+            "pipeline that ends in the model, say"
+        )
+    raise ValueError(
+        f"Input X contains infinity or a value too large for {values.dtype} in column {name!r}: got "
+        f"{float(columns[slot, row])!r}, and this model takes finite values only"
+    )
+
+
+def _dense(part: Any, fill: float) -> NDArray[np.float64]:
+    """A CSC matrix, transposed and dense, with ``fill`` for what it does not store."""
+    out = np.full((part.shape[1], part.shape[0]), fill)
+    part.sum_duplicates()
+    column = np.repeat(np.arange(part.shape[1]), np.diff(part.indptr))
+    out[column, part.indices] = part.data
+    return out

@@ -1,0 +1,5 @@
+"""The random planted forest, a sum of overlapping boxes of few features each."""
+
+from skglex._planted._classifier import RandomPlantedForestClassifier
+from skglex._planted._leaves import PlantedLeaves
+from skglex._planted._regressor import RandomPlantedForestRegressor

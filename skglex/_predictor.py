@@ -1,0 +1,257 @@
+"""Predictions of a model without some features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skglex._distributed import per_partition
+from skglex._input import as_numpy, bin_chunks, bin_rows, fill_columns, is_frame
+from skglex._links import inverse_link
+from skglex._training import tree_model
+from skglex._wrapping import TreeModelWrapper
+from skglex.ensemble import LeafSum
+from skglex.readers import averages_probabilities
+
+
+def _classifies(remover: DebiasedPredictor) -> bool:
+    return bool(is_classifier(remover))
+
+
+def _has_decision(remover: DebiasedPredictor) -> bool:
+    # scikit-learn allows none to regressors; where there is no link, predict is the margin anyhow. A classifier's
+    # says the class by its sign, which a probability does not
+    if get_tags(remover).estimator_type == "regressor":
+        model = getattr(remover, "_model", None)
+        return model is not None and model.link != "identity"
+    return not (is_classifier(remover) and averages_probabilities(tree_model(remover.estimator)))
+
+
+def _scores_samples(remover: DebiasedPredictor) -> bool:
+    model = getattr(remover, "_model", None)
+    if model is None:
+        return hasattr(remover.estimator, "score_samples")
+    return model.isolation is not None
+
+
+def _has_score(remover: DebiasedPredictor) -> bool:
+    return get_tags(remover).estimator_type in ("classifier", "regressor")
+
+
+class DebiasedPredictor(TreeModelWrapper):
+    """Base of a remover. Its ``fit`` sets the debiased and the full sum of leaves, and the raw columns removed."""
+
+    strength: float
+    offset_: float
+    _debiased: LeafSum
+    _full: LeafSum
+    _raw_removed: list[int]
+
+    @available_if(_has_decision)
+    @per_partition
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The debiased margin, as `margin`; a regressor has it where its margin is not its prediction.
+
+        Not of a classifier whose margin is a probability (scikit-learn's trees and forests).
+        Of an isolation forest: `score_samples` minus the model's offset, negative for outliers.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The sign says the class, or who is an outlier.
+        """
+        check_is_fitted(self)
+        if self._model.isolation is None:
+            return self.margin(X)
+        return np.asarray(self.score_samples(X) - self.offset_)
+
+    @available_if(_scores_samples)
+    @per_partition
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """The scores of an isolation forest from the debiased mean path length; the lower, the more abnormal.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            From -1 to 0.
+        """
+        check_is_fitted(self)
+        isolation = self._model.isolation
+        assert isolation is not None  # else there is no such method
+        return isolation.score(self.margin(X))
+
+    @per_partition
+    def margin(self, X: Any) -> NDArray[np.float64]:
+        """The debiased margin (raw score).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            With ``strength=1`` a data frame may lack the removed columns.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            On the margin scale (log-odds, one score per class, mean path length, ...).
+        """
+        margin = self._margin(self._check_X(X))
+        return margin[:, 0] if margin.shape[1] == 1 else margin
+
+    @per_partition
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The debiased prediction: labels of a classifier, else what the model itself would return.
+
+        Of an isolation forest: 1, or -1 for outliers.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            With ``strength=1`` a data frame may lack the removed columns.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            On the scale of the model's own ``predict``.
+        """
+        check_is_fitted(self)
+        if self._model.isolation is not None:
+            return np.where(self.decision_function(X) < 0, -1, 1)
+        output = self._output(X)
+        if not is_classifier(self):
+            return output[:, 0] if output.shape[1] == 1 else output
+        probabilities = self._to_probabilities(output)
+        if self._multilabel:
+            return (probabilities > 0.5).astype(np.int64)
+        labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return labels
+
+    @available_if(_classifies)
+    @per_partition
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The debiased probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return self._to_probabilities(self._output(X))
+
+    @available_if(_classifies)
+    @per_partition
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    @available_if(_has_score)
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of a classifier, R² of a regressor.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            True labels or targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            As scikit-learn's ``accuracy_score`` or ``r2_score``.
+        """
+        metric = accuracy_score if is_classifier(self) else r2_score
+        # numbers, even of a Dask collection
+        return float(metric(np.asarray(y), np.asarray(self.predict(X)), sample_weight=sample_weight))
+
+    # -- helpers ------------------------------------------------------------------------------
+
+    def _margin(self, Xt: Any) -> NDArray[np.float64]:
+        grid = self._model.ensemble.grid
+        out = np.empty((self._debiased.n_outputs, Xt.shape[0]))
+        for start, stop in bin_chunks(Xt, grid):
+            bins = bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)
+            part = self._debiased(bins, self.n_jobs)
+            if self.strength < 1:
+                full = self._full(bins, self.n_jobs)
+                part = full - self.strength * (full - part)
+            out[:, start:stop] = part
+        return out.T
+
+    def _output(self, X: Any) -> NDArray[np.float64]:
+        """What the model itself returns (probabilities, counts, ...), debiased."""
+        Xt = self._check_X(X)
+        if self.strength == 0:
+            own = np.asarray(self._model.output(Xt), dtype=np.float64)
+            own = own.reshape(len(own), -1)
+            # a binary classifier says both probabilities
+            return own[:, 1:] if self._binary and own.shape[1] == 2 else own
+        return inverse_link(self._model.link, self._margin(Xt))
+
+    @property
+    def _binary(self) -> bool:
+        return is_classifier(self) and self._debiased.n_outputs == 1
+
+    @property
+    def _multilabel(self) -> bool:
+        """Whether a classifier's outputs are labels of their own, not classes of which one is right."""
+        n_outputs = self._debiased.n_outputs
+        return n_outputs > 1 and (self._model.link == "sigmoid" or len(self.classes_) != n_outputs)
+
+    def _to_probabilities(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
+        if len(self.classes_) == 1:
+            return np.ones((len(output), 1))
+        return np.column_stack([1 - output, output]) if self._binary else output
+
+    def _check_X(self, X: Any) -> Any:
+        check_is_fitted(self)
+        self._validate_params()  # strength may be set after fit
+        names = getattr(self, "feature_names_in_", None)
+        if self.strength == 1:
+            # the preprocessing or the model may refuse some of them
+            numbers = self._preprocess is not None or bool(self._model.input.finite)
+            # one row of the background stands in for removed columns that are absent or hold anything at all
+            X = fill_columns(as_numpy(X), self._raw_removed, self._row, names, numbers=numbers)
+        elif is_frame(X) and names is not None:
+            given = {str(name) for name in X.columns}
+            if absent := [str(names[i]) for i in self._raw_removed if str(names[i]) not in given]:
+                raise ValueError(
+                    "The feature names should match those that were passed during fit: X lacks "
+                    f"{absent}, needed with strength={self.strength}. With strength=1 removed columns may be absent"
+                )
+        return super()._check_X(X)

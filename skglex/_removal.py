@@ -1,0 +1,146 @@
+"""Which of the model's features are removed: those that a user names, and those that come of raw columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._features import list_features, resolve_features
+from skglex._input import as_dense, is_frame, take_rows, with_column_of
+from skglex._warnings import warn_user
+from skglex.ensemble import Background
+
+# Rows that go through the preprocessing at one time, where a raw column is permuted.
+_PERMUTED_ROWS = 10_000
+
+
+def expand_groups(features: Any, groups: Mapping[str, Any], names: list[str], X: Any) -> list[Any]:
+    """The features that a user named, one by one, groups by their members."""
+    items: list[Any] = []
+    for item in list_features(features, names, X=X):
+        grouped = isinstance(item, str) and item in groups
+        items += list_features(groups[item], names) if grouped else [item]
+    if not items:
+        raise ValueError(f"features is empty: name at least one feature to remove; got {features!r}")
+    return items
+
+
+def find_outputs(
+    items: list[Any], raw_names: list[str], model_names: list[str], source: RawColumns
+) -> tuple[set[int], list[int]]:
+    """Positions after the preprocessing of named columns, raw or not, and the raw columns that go entirely."""
+    removed: set[int] = set()
+    raw: set[int] = set()
+    encoded = False
+    for item in items:
+        if isinstance(item, str) and item not in raw_names:
+            if item not in model_names:
+                raise ValueError(
+                    f"features names the unknown feature {item!r}; known are the raw columns {raw_names[:20]} and, "
+                    f"after the preprocessing, {model_names[:20]}"
+                )
+            encoded = True
+            removed.update(resolve_features(item, model_names))
+            continue
+        position = resolve_features(item, raw_names)[0]
+        raw.add(position)
+        outputs = source.outputs_of(position)
+        if not outputs:
+            warn_user(
+                f"the column {raw_names[position]!r} changes nothing after the preprocessing where it is permuted on "
+                "the background, so there is nothing to remove. If it has one value there, pass a background where "
+                "it varies, or name columns after the preprocessing"
+            )
+        removed |= outputs
+    if encoded:  # all that comes of a raw column may have been named: it is not needed then
+        others = set(range(len(raw_names))) - raw
+        raw |= {position for position in others if source.outputs_of(position, within=removed)}
+    return removed, sorted(raw)
+
+
+@dataclass
+class RawColumns:
+    """Columns before the preprocessing.
+
+    Attributes
+    ----------
+    X, Xt : rows before and after the preprocessing
+    transform : callable
+        The preprocessing.
+    background : Background, or one in partitions
+    rows : ndarray
+        Which of the rows are the background.
+    """
+
+    X: Any
+    Xt: Any
+    transform: Callable[[Any], Any]
+    background: Any
+    rows: NDArray[np.int64]
+
+    def outputs_of(self, position: int, within: set[int] | None = None) -> set[int]:
+        """Columns after the preprocessing that change when a raw column is permuted on the background.
+
+        Empty as soon as one of them is not in ``within``.
+        """
+        if isinstance(self.background, Background):
+            orders = (np.random.default_rng(seed).permutation(self.rows) for seed in range(3))
+            donors = ((self.X, order) for order in orders)
+            changed = _changed(self.transform, self.X, self.Xt, self.rows, donors, position, within)
+        else:
+            in_partition = partial(_changed_in_partition, self.transform, position, within)
+            changed = self.background.any_pair(in_partition)
+        found = set(np.flatnonzero(changed).tolist())
+        return found if within is None or within.issuperset(found) else set()
+
+
+def _changed_in_partition(
+    transform: Callable[[Any], Any], position: int, within: set[int] | None, X: Any, following: Any
+) -> NDArray[np.bool_]:
+    """For one partition, whose column is permuted, and also taken from the partition that follows.
+
+    Where data is partitioned by a column, it has one value in each partition.
+    """
+    rows = np.arange(X.shape[0])
+    donors = [(X, np.random.default_rng(seed).permutation(rows)) for seed in range(3)]
+    donors.append((following, np.resize(np.arange(following.shape[0]), len(rows))))
+    return _changed(transform, X, transform(X), rows, donors, position, within)
+
+
+def _changed(
+    transform: Callable[[Any], Any],
+    X: Any,
+    Xt: Any,
+    rows: NDArray[np.int64],
+    donors: Iterable[tuple[Any, NDArray[np.int64]]],
+    position: int,
+    within: set[int] | None,
+) -> NDArray[np.bool_]:
+    """Which columns of Xt change when X has one column from the rows that donors give for it."""
+    changed = np.zeros(Xt.shape[1], dtype=bool)
+    for donor, order in donors:
+        for start in range(0, len(rows), _PERMUTED_ROWS):
+            part = slice(start, start + _PERMUTED_ROWS)
+            permuted = with_column_of(take_rows(X, rows[part]), position, take_rows(donor, order[part]))
+            before, after = take_rows(Xt, rows[part]), transform(permuted)
+            changed |= [not _same(a, b) for a, b in zip(_columns(before), _columns(after))]
+            if within is not None and not within.issuperset(np.flatnonzero(changed).tolist()):
+                return changed
+    return changed
+
+
+def _columns(X: Any) -> list[NDArray[Any]]:
+    if is_frame(X):
+        return [np.asarray(X.iloc[:, i] if hasattr(X, "iloc") else X[:, i]) for i in range(X.shape[1])]
+    return list(as_dense(X).T)
+
+
+def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    if a.dtype.kind == "f" and b.dtype.kind == "f":
+        return np.array_equal(a, b, equal_nan=True)
+    return bool(((a == b) | ((a != a) & (b != b))).all())

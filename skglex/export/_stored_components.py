@@ -1,0 +1,235 @@
+"""Components as a file holds them: no model, no background."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._input import InputSpec, bin_all, check_rows, is_frame
+from skglex.components import Axis, Component, Components, bins_along
+from skglex.ensemble import Grid
+
+
+class StoredComponents:
+    """Components that were saved with `save_components`: no model, no background.
+
+    Parameters
+    ----------
+    description : dict
+        What the file says, as `load_components` checks it.
+    arrays : dict of ndarray
+        The file's arrays.
+
+    Attributes
+    ----------
+    intercept_ : float, or ndarray of shape (n_outputs,)
+    components_ : sequence of Component
+        By position, by name or by the tuple of features, as ``GlexDecomposer.components_``.
+    component_importances_ : ndarray of shape (n_sets,) or (n_sets, n_outputs)
+        Mean of ``|m_S|`` over the background of the decomposer that was saved.
+    feature_names : list of str
+        The model's columns, in the order that rows have them.
+    outputs : list, or None
+        Labels of the outputs, of a model with several.
+    link : str
+        Name of the function from margin to output: ``"identity"``, ``"sigmoid"``, ``"softmax"``, ...
+    complete : bool
+        Whether intercept and components add up to the margin: neither ``max_interaction`` nor ``features`` left out
+        any.
+    version : str
+        Of skglex, that wrote the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from skglex import GlexDecomposer
+    >>> from skglex.export import load_components, save_components
+    >>> from xgboost import XGBRegressor
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, X[:, 0] + 2 * X[:, 0] * X[:, 1])
+    >>> decomposer = GlexDecomposer(model).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_components(decomposer, f"{folder}/components.zip")
+    ...     stored = load_components(f"{folder}/components.zip")
+    >>> np.array_equal(stored.evaluate(X), decomposer.transform(X))
+    True
+    >>> np.allclose(stored.margin(X), model.predict(X), atol=1e-5)
+    True
+    """
+
+    def __init__(self, description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.version: str = description["version"]
+        self.feature_names: list[str] = description["feature_names"]
+        self.outputs: list[Any] | None = description["outputs"]
+        self.link: str = description["link"]
+        self.complete: bool = description["complete"]
+        self._named: bool = description["named"]
+        self._spec = _read_spec(description["input"], len(self.feature_names))
+        self._codes = {int(j): np.array(codes, np.int64) for j, codes in description["codes"].items()}
+        self._columns: list[list[int]] = [c["columns"] for c in description["components"]]
+        n_outputs = len(arrays["intercept"])
+        self.intercept_: Any = float(arrays["intercept"][0]) if n_outputs == 1 else arrays["intercept"]
+        self._n_outputs = n_outputs
+        importances = arrays["importances"].reshape(-1, n_outputs)
+        self.component_importances_ = importances[:, 0] if n_outputs == 1 else importances
+        ends = np.cumsum(arrays["n_edges"])
+        edges = iter(np.split(arrays["edges"], ends[:-1]) if len(ends) else [])
+        self._tables = [
+            self._table(columns, edges, arrays["values"], start)
+            for columns, start in zip(self._columns, _starts(self._shapes(arrays["n_edges"])))
+        ]
+        self._grid = self._make_grid(description["as_float32"])
+        names = [c["name"] for c in description["components"]]
+        features = [tuple(c["features"]) for c in description["components"]]
+        self.components_ = Components(
+            self, names, features, names=description["features"], grouped=set(description["grouped"])
+        )
+
+    def __getitem__(self, key: Any) -> Component:
+        """The component with the given name, or of the given features."""
+        component: Component = self.components_[key]
+        return component
+
+    def __repr__(self) -> str:
+        return f"<StoredComponents: {len(self.components_)} components, written by skglex {self.version}>"
+
+    def evaluate(self, X: Any) -> NDArray[np.float64]:
+        """All components at given rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The model's columns; after the preprocessing, where the saved decomposer was around a pipeline.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_sets) or (n_samples, n_sets, n_outputs)
+            On the margin scale; to the bit what ``transform`` of the saved decomposer gives.
+        """
+        bins = self._bin(X)
+        found = [self._look_up(i, bins) for i in range(len(self._tables))]
+        out = np.stack(found, axis=1) if found else np.empty((bins.shape[1], 0, self._n_outputs))
+        return out[..., 0] if self._n_outputs == 1 else out
+
+    def margin(self, X: Any) -> NDArray[np.float64]:
+        """The model's margin at given rows: intercept and all components.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            As for `evaluate`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The raw score.
+
+        Raises
+        ------
+        ValueError
+            Components are left out.
+        """
+        if not self.complete:
+            raise ValueError(
+                "max_interaction or features left components out, so they do not add up to the margin. Save a "
+                "decomposer without these"
+            )
+        return np.asarray(self.intercept_ + self.evaluate(X).sum(axis=1))
+
+    # -- what a Component asks (`skglex.components.ComponentSource`) ---------------------------
+
+    def _component_values(self, position: int, X: Any) -> NDArray[np.float64]:
+        values = self._look_up(position, self._bin(X))
+        return values[:, 0] if self._n_outputs == 1 else values
+
+    def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        axes, values = self._tables[position]
+        return axes, values[..., 0] if self._n_outputs == 1 else values
+
+    # -- helpers ------------------------------------------------------------------------------
+
+    def _shapes(self, n_edges: NDArray[np.int64]) -> list[tuple[int, ...]]:
+        """Shapes of all tables, the outputs last."""
+        inner = iter(n_edges.tolist())
+        return [
+            (
+                *(len(self._codes[j]) + 2 if j in self._codes else next(inner) + 2 for j in columns),
+                self._n_outputs,
+            )
+            for columns in self._columns
+        ]
+
+    def _table(
+        self, columns: list[int], edges: Iterator[NDArray[Any]], values: NDArray[np.float64], start: int
+    ) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        axes = []
+        for j in columns:
+            codes = self._codes.get(j)
+            if codes is None:
+                inner = next(edges)
+            else:
+                inner = self._spec.categories[j][codes] if j in self._spec.categories else codes
+            axes.append(Axis(self.feature_names[j], inner, codes is not None, len(inner) + 1))
+        shape = (*(axis.n_bins for axis in axes), self._n_outputs)
+        return tuple(axes), values[start : start + prod(shape)].reshape(shape)
+
+    def _make_grid(self, as_float32: bool) -> Grid:
+        """All bins that any component tells apart. Edges are the first values to the right: ``x < edge`` is left."""
+        cuts: dict[int, list[NDArray[np.float64]]] = {}
+        for columns, (axes, _) in zip(self._columns, self._tables):
+            for j, axis in zip(columns, axes):
+                cuts.setdefault(j, []).append(np.empty(0) if axis.categorical else axis.edges)
+        features = np.array(sorted(cuts), dtype=np.int64)
+        parts = [self._codes.get(j, np.unique(np.concatenate(cuts[j]))) for j in features.tolist()]
+        categorical = np.isin(features, list(self._codes))
+        return Grid.from_cuts(features, parts, categorical, less_equal=False, as_float32=as_float32)
+
+    def _bin(self, X: Any) -> NDArray[Any]:
+        X = check_rows(X, objects=True)
+        if X.shape[1] != len(self.feature_names):
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the components are of {len(self.feature_names)}: "
+                f"{self.feature_names[:20]}"
+            )
+        if is_frame(X) and self._named and [str(name) for name in X.columns] != self.feature_names:
+            raise ValueError(
+                f"X has the columns {list(X.columns)}, but the components are of {self.feature_names}, in this order"
+            )
+        return bin_all(X, self._spec, self._grid)
+
+    def _look_up(self, position: int, bins: NDArray[Any]) -> NDArray[np.float64]:
+        axes, values = self._tables[position]
+        slots = np.searchsorted(self._grid.features, self._columns[position])
+        cells = []
+        for axis, slot in zip(axes, slots.tolist()):
+            cells.append(bins_along(axis, self._grid.slot_cuts(slot))[bins[slot]])
+        found: NDArray[np.float64] = values[tuple(cells)]
+        return found
+
+
+def _starts(shapes: list[tuple[int, ...]]) -> list[int]:
+    """Where each table begins among the values."""
+    sizes = [prod(shape) for shape in shapes]
+    return list(accumulate([0, *sizes]))[:-1]
+
+
+def _read_spec(given: dict[str, Any], n_features: int) -> InputSpec:
+    frame = given["frame_categories"]
+    return InputSpec(
+        n_features=n_features,
+        categories={int(j): np.array(values, dtype=object) for j, values in given["categories"].items()},
+        frame_categories=None if frame is None else [np.array(values, dtype=object) for values in frame],
+        missing=np.nan if given["missing"] is None else float(given["missing"]),
+        missing_zeros=frozenset(given["missing_zeros"]),
+        **{
+            name: given[name]
+            for name in ("unknown_is_missing", "sparse_is_missing", "by_value", "finite")
+            + ("truncates_codes", "integers_as_float32")
+        },
+    )
