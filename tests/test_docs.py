@@ -1,7 +1,8 @@
-"""The code of the documentation runs, and prints what it says."""
+"""The code of the documentation runs, and prints what it says; the modules that it names exist."""
 
 import doctest
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,46 @@ def test_readme():
         exec(compile(block, "README.md", "exec"), names)
     prediction = names["model"].predict(names["X_test"])
     assert names["margin"].to_numpy() == pytest.approx(prediction, rel=1e-4, abs=1e-2)
+
+
+PACKAGE = ROOT / "skglex"
+SOURCE = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+
+
+def missing(names, roots):
+    """Names that are no file below any of the roots, and nothing that the package defines."""
+    defined = r"(?m)^ *(?:(?:def|class) +{0}\b|{0}(?:: .+| = ))"
+    return [
+        name
+        for name in names
+        if not any((root / name).exists() for root in roots)
+        and not re.search(defined.format(re.escape(name.rpartition(".")[2])), SOURCE)
+    ]
+
+
+def test_architecture_names_what_exists():
+    page = (ROOT / "docs" / "architecture.rst").read_text(encoding="utf-8")
+    names = re.findall(r"``([^`]+)``", page)
+    assert len(names) > 30
+    assert not missing([name for name in names if name not in ("skglex/", "__all__")], [PACKAGE])
+
+
+def test_architecture_picture():
+    folder = ROOT / "docs" / "images"
+    picture = (folder / "architecture.svg").read_text(encoding="utf-8")
+    assert picture == runpy.run_path(str(folder / "architecture.py"))["draw"]()
+    names = [name for line in re.findall(r"monospace\">([^<]+)<", picture) for name in line.split(", ")]
+    assert len(names) > 12
+    assert not missing(names, [PACKAGE])
+
+
+def test_contributing_names_what_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`([\w/.]+\.(?:py|rst|md|png))`", text)
+    roots = [ROOT, PACKAGE, ROOT / "benchmarks", PACKAGE / "ensemble"]
+    written = {"results.md", "sizes.png", "paper.png"}  # by the benchmarks
+    assert not missing([path for path in paths if path not in written], roots)
+    elsewhere = {"gblinear", "fit", "predict", "test", "ValueError"}
+    recipe = text[text.index("## Adding a reader") : text.index("## Versions")]
+    names = re.findall(r"`(_?[A-Za-z]\w+)(?:\([^`]*\))?`", recipe)
+    assert not missing([name for name in names if name not in elsewhere], roots)
