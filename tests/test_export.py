@@ -338,6 +338,7 @@ def evaluate(forest, answers):
 @settings(max_examples=80, deadline=None)
 @given(forest=forests())
 def test_without_gaps_is_the_same_sum(forest):
+    """`bound_nodes` and `side_by_side`."""
     new, origin = without_gaps(forest)
     inner = new.left >= 0
     assert (new.split[inner] >= 0).all()
