@@ -3,6 +3,7 @@
 import doctest
 import re
 import runpy
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+OPTIONAL = {doctest.register_optionflag(f"NEEDS_{name.upper()}"): name for name in ("shapiq", "interpret")}
 
 
 @pytest.fixture(autouse=True)
@@ -23,9 +25,21 @@ def one_thread():
 PAGES = sorted([*(ROOT / "docs").glob("*.rst"), *(ROOT / "docs" / "how_to").glob("*.rst")])
 
 
+class Parser(doctest.DocTestParser):
+    """Leaves out what needs a library that is not installed everywhere."""
+
+    def parse(self, string, name="<string>"):
+        parts = super().parse(string, name)
+        for part in parts:
+            for flag in getattr(part, "options", {}).keys() & OPTIONAL:
+                part.options[doctest.SKIP] = find_spec(OPTIONAL[flag]) is None
+        return parts
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_page(page):
-    result = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS, encoding="utf-8")
+    how = {"module_relative": False, "optionflags": OPTIONS, "encoding": "utf-8", "parser": Parser()}
+    result = doctest.testfile(str(page), **how)
     assert result.failed == 0
     assert result.attempted or page.stem != "user_guide"
 
@@ -38,6 +52,21 @@ def test_readme():
         exec(compile(block, "README.md", "exec"), names)
     prediction = names["model"].predict(names["X_test"])
     assert names["margin"].to_numpy() == pytest.approx(prediction, rel=1e-4, abs=1e-2)
+
+
+REFERENCE = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
+EXAMPLES = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.py")]
+EXAMPLES += [
+    example.source + example.want
+    for page in PAGES
+    for example in Parser().get_examples(page.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize("name", re.findall(r"^   ([A-Za-z]\w+)$", REFERENCE, re.MULTILINE))
+def test_every_public_name_is_used(name):
+    """In an example of the gallery, or in the guide; the reference alone shows no one what a name is for."""
+    assert any(re.search(rf"\b{name}\b", text) for text in EXAMPLES)
 
 
 PACKAGE = ROOT / "skglex"
