@@ -673,14 +673,7 @@ def test_removed_categories_may_be_absent_or_anything():
     assert_allclose(remover.predict(array), expected, **FLOAT64)
 
 
-def run_onnx(model, rows):
-    ort = pytest.importorskip("onnxruntime")
-    session = ort.InferenceSession(model.SerializeToString())
-    return dict(zip((out.name for out in session.get_outputs()), session.run(None, {"X": rows})))
-
-
-def test_onnx(trained):
-    pytest.importorskip("onnx")
+def test_onnx(trained, run_onnx):
     model, link = trained
     remover = FeatureRemover(model, ["x1"]).fit(X)
     rows = awkward_rows(model)
@@ -698,8 +691,7 @@ def test_onnx(trained):
         assert_allclose(np.squeeze(out["variable"]), remover.predict(rows), **close)
 
 
-def test_onnx_of_categories():
-    pytest.importorskip("onnx")
+def test_onnx_of_categories(run_onnx):
     model = one_hot("Lossguide")
     remover = FeatureRemover(model, ["floor"]).fit(FRAME)
     names = GlexDecomposer(model).fit(FRAME).feature_axis("town").edges.tolist()

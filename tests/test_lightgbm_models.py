@@ -448,9 +448,8 @@ def own_output_of(remover, rows):
 
 
 @pytest.mark.parametrize("name", LINKED)
-def test_inverse_links_and_onnx(name, model_of, tmp_path):
+def test_inverse_links_and_onnx(name, model_of, run_onnx):
     """The predictions are LightGBM's own where nothing is removed that the model uses, and ONNX's are those."""
-    onnxruntime = pytest.importorskip("onnxruntime")
     model = model_of(name)
     rows = hard_rows(model)
     # features with a name that no tree splits on change nothing: the link is all there is
@@ -460,10 +459,7 @@ def test_inverse_links_and_onnx(name, model_of, tmp_path):
     remover.strength = 0.0
     np.testing.assert_array_equal(output(remover, rows), own_output(model, rows))
     remover.strength = 1.0
-    exported = remover.to_onnx()
-    session = onnxruntime.InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
-    names = [out.name for out in session.get_outputs()]
-    found = dict(zip(names, session.run(None, {"X": rows})))
+    found = run_onnx(remover.to_onnx(), rows)
     # the operator for trees returns float32
     scale = max(1.0, np.abs(remover.margin(rows)).max())
     ours = np.reshape(remover.margin(rows), found["margin"].shape)
@@ -785,7 +781,7 @@ def test_partial_dependence_is_that_of_scikit_learn(name, features, model_of):
     np.testing.assert_allclose(ours, found["average"].ravel(), rtol=0, atol=SUMS)
 
 
-def test_splits_on_missing_values_alone_have_tables_and_plots(model_of):
+def test_splits_on_missing_values_alone_have_tables_and_plots(model_of, plt):
     background = np.where(np.isnan(X), np.nan, 0.0)
     decomposer = decompose(model_of("split by NaN only"), background=background)
     component = decomposer.components_[0]
@@ -793,7 +789,4 @@ def test_splits_on_missing_values_alone_have_tables_and_plots(model_of):
     np.testing.assert_allclose(
         component.values[[0, -1]], component.evaluate(np.array([[0.0] * D, [np.nan] * D])), rtol=0, atol=0
     )
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("agg")
     ComponentDisplay.from_decomposer(decomposer, [0, (0, 1)])
-    plt.close("all")

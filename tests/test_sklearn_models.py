@@ -723,15 +723,6 @@ def test_isolation_forests_are_fitted_without_a_target():
     np.testing.assert_allclose(total(decomposer, X), margin, rtol=0, atol=EXACT)
 
 
-def run_onnx(remover, rows):
-    runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(
-        remover.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(None, {"X": rows})))
-
-
 def codes(model, rows):
     """Rows with the codes of categories, as ONNX takes them: missing where the model knows none."""
     rows = rows.copy()
@@ -749,12 +740,11 @@ def codes(model, rows):
 @pytest.mark.parametrize(
     "name", [name for name in MODELS if name not in ("tree, one class", "voting, categories")]
 )
-def test_onnx(name, removed, model_of):
-    pytest.importorskip("onnx")
+def test_onnx(name, removed, model_of, run_onnx):
     model = model_of(name)
     remover = FeatureRemover(model, removed).fit(X[:60])
     rows = hard_rows(model)[::3]
-    found = run_onnx(remover, codes(model, rows))
+    found = run_onnx(remover.to_onnx(), codes(model, rows))
     scale = max(1.0, np.abs(remover.margin(rows)).max())
     # the operator rounds the sum of trees to float32
     close = {"rtol": 1e-6, "atol": 1e-6 * scale}
