@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from _oracles import brute_force_game, game_components, shapley_interactions
+from _oracles import brute_force_game, check_components, game_components, shapley_interactions, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse as sp
@@ -287,11 +287,6 @@ def decompose(model, weighting="empirical", background=X, **params):
     return GlexDecomposer(model, weighting=weighting, **params).fit(background)
 
 
-def total(decomposer, rows):
-    intercept = np.atleast_1d(decomposer.intercept_)
-    return intercept + decomposer.transform(rows).reshape(rows.shape[0], len(intercept), -1).sum(axis=2)
-
-
 def tolerance(model):
     return SUMS * max(1.0, np.abs(raw(model, np.nan_to_num(X))).max())
 
@@ -310,14 +305,7 @@ def test_empirical_components_are_those_of_brute_force(name, model_of):
     rows, background = hard_rows(model)[::40], hard_rows(model, 1)[::25]
     decomposer = decompose(model, background=background)
     components = game_components(brute_force_game(lambda Z: raw(model, Z), rows, background))
-    n_outputs = len(np.atleast_1d(decomposer.intercept_))
-    found = decomposer.transform(rows).reshape(len(rows), n_outputs, -1)
-    position = {component.features: i for i, component in enumerate(decomposer.components_)}
-    for s, expected in components.items():
-        i = position.get(tuple(decomposer._model_names[j] for j in s))
-        ours = np.broadcast_to(decomposer.intercept_, expected.shape) if s == () else 0.0
-        ours = ours if i is None else found[:, :, i]
-        np.testing.assert_allclose(ours, expected, rtol=0, atol=tolerance(model), err_msg=str(s))
+    check_components(decomposer, rows, components, tolerance(model))
     pairs = shapley_interactions(components, D)
     ours = decomposer.shap_interaction_values(rows).reshape(pairs.shape)
     np.testing.assert_allclose(ours, pairs, rtol=0, atol=tolerance(model))

@@ -6,7 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from _acorn import Acorn, AcornClassifier, AcornRegressor, Leaf, Split, goes_left
-from _oracles import brute_force_game, game_components, shapley_interactions, shapley_values, subsets
+from _oracles import (
+    brute_force_game,
+    check_components,
+    game_components,
+    shapley_interactions,
+    shapley_values,
+    subsets,
+    total,
+)
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.ensemble import VotingRegressor
@@ -100,12 +108,9 @@ def test_decomposer(model, weighting):
     rows = rows_of(model)
     decomposer = GlexDecomposer(model, weighting=weighting).fit(X)
     components = game_components(game_of(model, rows, weighting))
-    ours = {tuple(int(name[1:]) for name in c.features): c.evaluate(rows) for c in decomposer.components_}
-    for s in subsets(D)[1:]:
-        assert_allclose(ours.get(s, np.zeros(len(rows))), components[s][:, 0], **TOLERANCE)
-    assert_allclose(decomposer.intercept_, components[()][0, 0], **TOLERANCE)
+    check_components(decomposer, rows, components, TOLERANCE["atol"])
     margin = trees_of(model).predict(rows)
-    assert_allclose(decomposer.transform(rows).sum(axis=1) + decomposer.intercept_, margin, **TOLERANCE)
+    assert_allclose(total(decomposer, rows)[:, 0], margin, **TOLERANCE)
     assert_allclose(decomposer.shap_values(rows), shapley_values(components, D)[..., 0], **TOLERANCE)
     pairs = shapley_interactions(components, D)[..., 0]
     assert_allclose(decomposer.shap_interaction_values(rows), pairs, **TOLERANCE)
@@ -130,11 +135,8 @@ def test_fitted_here():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     decomposer = GlexDecomposer(make_pipeline(StandardScaler(), AcornRegressor())).fit(frame, Y)
     margin = decomposer.estimator_.predict(frame)
-    assert_allclose(decomposer.transform(frame).sum(axis=1) + decomposer.intercept_, margin, **TOLERANCE)
+    assert_allclose(total(decomposer, frame), np.c_[margin], **TOLERANCE)
     with pytest.raises(ValueError, match="feature names should match"):
         GlexDecomposer(AcornRegressor().fit(frame, Y)).fit(frame).transform(frame[["b", "a", "c"]])
     voting = VotingRegressor([("small", AcornRegressor(2)), ("deep", AcornRegressor(depth=4))]).fit(X, Y)
-    decomposer = GlexDecomposer(voting).fit(X)
-    assert_allclose(
-        decomposer.transform(X).sum(axis=1) + decomposer.intercept_, voting.predict(X), **TOLERANCE
-    )
+    assert_allclose(total(GlexDecomposer(voting).fit(X), X), np.c_[voting.predict(X)], **TOLERANCE)

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 import shap
 import xgboost as xgb
-from _oracles import brute_force_game, game_components, subsets
+from _oracles import brute_force_game, check_components, game_components, subsets, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
@@ -396,27 +396,6 @@ def takes(model, value):
 
 def tolerance(name):
     return FLOAT32 if "xgboost" in name else EXACT
-
-
-def total(decomposer, X):
-    """Intercept plus columns, shape (n_samples, n_outputs)."""
-    intercept = np.atleast_1d(decomposer.intercept_)
-    return intercept + decomposer.transform(X).reshape(len(X), len(intercept), -1).sum(axis=2)
-
-
-def check_components(decomposer, rows, components, atol, intercept=True):
-    n_outputs = len(np.atleast_1d(decomposer.intercept_))
-    found = decomposer.transform(rows).reshape(len(rows), n_outputs, -1)
-    position = {component.features: i for i, component in enumerate(decomposer.components_)}
-    for s, expected in components.items():
-        if s:
-            i = position.get(tuple(f"x{j}" for j in s))
-            ours = np.zeros(expected.shape) if i is None else found[:, :, i]
-        elif intercept:
-            ours = np.tile(decomposer.intercept_, (len(rows), 1)).reshape(expected.shape)
-        else:
-            continue
-        np.testing.assert_allclose(ours, expected, rtol=0, atol=atol, err_msg=str(s))
 
 
 # -- components ---------------------------------------------------------------------------------------
