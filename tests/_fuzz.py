@@ -39,10 +39,6 @@ class HandBuilt:
     less_equal: bool
     as_float32: bool
 
-    def get_tree_accessor(self, tree):
-        """Nodes of a tree; the estimators take what has this for a booster."""
-        return slice(*self.nodes.roots[tree : tree + 2])
-
     @cached_property
     def share(self):
         """What each node gets of its parent; half where the parent has no cover."""

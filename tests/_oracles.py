@@ -74,6 +74,27 @@ def shapley_interactions(components, d):
     return out
 
 
+def total(decomposer, X):
+    """Intercept plus columns, shape (n_samples, n_outputs)."""
+    intercept = np.atleast_1d(decomposer.intercept_)
+    return intercept + decomposer.transform(X).reshape(X.shape[0], len(intercept), -1).sum(axis=2)
+
+
+def check_components(decomposer, rows, components, atol, intercept=True):
+    """Hold a decomposer without a remainder to ``components``: those that it does not have are zero."""
+    found = decomposer.transform(rows).reshape(len(rows), len(np.atleast_1d(decomposer.intercept_)), -1)
+    names = decomposer.explained_features_
+    columns = {component.features: found[:, :, i] for i, component in enumerate(decomposer.components_)}
+    if intercept:
+        ours = np.tile(decomposer.intercept_, (len(rows), 1)).reshape(components[()].shape)
+        np.testing.assert_allclose(ours, components[()], rtol=0, atol=atol)
+    for s, expected in components.items():
+        if s:
+            ours = columns.pop(tuple(names[j] for j in s), np.zeros(expected.shape))
+            np.testing.assert_allclose(ours, expected, rtol=0, atol=atol, err_msg=str(s))
+    assert not columns
+
+
 # -- the model's JSON -----------------------------------------------------------------------------
 
 

@@ -1,4 +1,6 @@
-"""Options of the test suite."""
+"""Options of the test suite, and what several of its files set up."""
+
+import pytest
 
 
 def pytest_addoption(parser):
@@ -8,6 +10,28 @@ def pytest_addoption(parser):
         default=None,
         help="number of random models that each test of tests/test_fuzz.py looks at, drawn anew (default: few, fixed)",
     )
+
+
+@pytest.fixture
+def run_onnx():
+    """Outputs of an ONNX model by name, at given rows."""
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+
+    def run(model, rows):
+        session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        return dict(zip([out.name for out in session.get_outputs()], session.run(None, {"X": rows})))
+
+    return run
+
+
+@pytest.fixture
+def plt():
+    """pyplot, without a screen; what is drawn is closed."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    yield pyplot
+    pyplot.close("all")
 
 
 # a script that tests/test_memory.py starts with arguments

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from _oracles import brute_force_game, game_components, shapley_interactions, shapley_values, subsets
+from _oracles import brute_force_game, game_components, shapley_interactions, shapley_values, subsets, total
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -158,12 +158,6 @@ def awkward_rows(model, n=400, seed=1):
     return rows
 
 
-def columns_sum(decomposer, rows):
-    """Sum of components, by output."""
-    intercept = np.atleast_1d(decomposer.intercept_)
-    return decomposer.transform(rows).reshape(len(rows), len(intercept), -1).sum(axis=2) + intercept
-
-
 # -- the trees, from CatBoost's JSON --------------------------------------------------------------
 
 
@@ -224,7 +218,7 @@ def test_columns_add_up_on_awkward_rows(trained, weighting):
     rows = awkward_rows(model)
     decomposer = GlexDecomposer(model, weighting=weighting).fit(X)
     with np.errstate(over="ignore"):  # 1e39 is too large for float32: infinite
-        assert_allclose(columns_sum(decomposer, rows), own_margin(model, rows), **FLOAT64)
+        assert_allclose(total(decomposer, rows), own_margin(model, rows), **FLOAT64)
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
@@ -305,13 +299,13 @@ def test_missing_values_go_where_catboost_sends_them(mode):
     probe[::3, 3] = np.nan
     decomposer = GlexDecomposer(model).fit(rows)
     with np.errstate(over="ignore"):
-        assert_allclose(columns_sum(decomposer, probe), own_margin(model, probe), **FLOAT64)
+        assert_allclose(total(decomposer, probe), own_margin(model, probe), **FLOAT64)
 
 
 def test_missing_mode_by_feature():
     quantization = ["0:nan_mode=Max", "1:nan_mode=Min"]
     model = regressor(per_float_feature_quantization=quantization)
-    assert columns_sum(GlexDecomposer(model).fit(X), X) == pytest.approx(own_margin(model, X), rel=1e-12)
+    assert total(GlexDecomposer(model).fit(X), X) == pytest.approx(own_margin(model, X), rel=1e-12)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -319,7 +313,7 @@ def test_scale_and_bias(policy, tmp_path):
     model = regressor(grow_policy=policy)
     model.set_scale_and_bias(2.5, -3.0)
     decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X)
-    assert_allclose(columns_sum(decomposer, X), own_margin(model, X), **FLOAT64)
+    assert_allclose(total(decomposer, X), own_margin(model, X), **FLOAT64)
     assert_allclose(decomposer.intercept_, path_dependent_game(model, X[:1], tmp_path)[()][0, 0], **FLOAT64)
 
 
@@ -337,18 +331,18 @@ def test_early_stopping(policy, use_best_model):
     )
     assert (model.tree_count_ == model.best_iteration_ + 1) == use_best_model
     decomposer = GlexDecomposer(model).fit(X)
-    assert_allclose(columns_sum(decomposer, X), own_margin(model, X), **FLOAT64)
+    assert_allclose(total(decomposer, X), own_margin(model, X), **FLOAT64)
 
 
 def test_best_model_without_splits_and_no_trees():
     model = regressor(depth=1, iterations=3)
     model.shrink(ntree_end=1)
     decomposer = GlexDecomposer(model, max_interaction=1).fit(X)
-    assert_allclose(columns_sum(decomposer, X), own_margin(model, X), **FLOAT64)
+    assert_allclose(total(decomposer, X), own_margin(model, X), **FLOAT64)
     stump = regressor(
         np.repeat([0.0, 1.0], 150), l2_leaf_reg=1e9, min_data_in_leaf=300, grow_policy="Depthwise"
     )
-    assert_allclose(columns_sum(GlexDecomposer(stump).fit(X), X), own_margin(stump, X), **FLOAT64)
+    assert_allclose(total(GlexDecomposer(stump).fit(X), X), own_margin(stump, X), **FLOAT64)
 
 
 def test_many_borders_on_integers_near_2_to_24():
@@ -356,9 +350,9 @@ def test_many_borders_on_integers_near_2_to_24():
     rows = 2.0**24 + rng.integers(-20, 20, size=(500, 2))
     model = regressor((rows[:, 0] - 2.0**24) * (rows[:, 1] > 2.0**24), rows, iterations=30)
     decomposer = GlexDecomposer(model).fit(rows)
-    assert_allclose(columns_sum(decomposer, rows), own_margin(model, rows), **FLOAT64)
+    assert_allclose(total(decomposer, rows), own_margin(model, rows), **FLOAT64)
     probe = rows + rng.choice([-1.0, 0.0, 0.5, 1.0], size=rows.shape)
-    assert_allclose(columns_sum(decomposer, probe), own_margin(model, probe), **FLOAT64)
+    assert_allclose(total(decomposer, probe), own_margin(model, probe), **FLOAT64)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -383,7 +377,7 @@ def test_saved_copied_and_summed_models(policy, tmp_path):
 
 def test_custom_objective():
     model = regressor(loss_function=SquaredError(), eval_metric="RMSE")
-    assert_allclose(columns_sum(GlexDecomposer(model).fit(X), X), own_margin(model, X), **FLOAT64)
+    assert_allclose(total(GlexDecomposer(model).fit(X), X), own_margin(model, X), **FLOAT64)
 
 
 # -- categorical features --------------------------------------------------------------------------
@@ -431,12 +425,12 @@ def test_one_hot_features_in_every_container(policy, weighting):
     model = one_hot(policy)
     for name, rows in variants().items():
         decomposer = GlexDecomposer(model, weighting=weighting).fit(rows[:300])
-        assert_allclose(columns_sum(decomposer, rows), own_margin(model, rows), **FLOAT64, err_msg=name)
+        assert_allclose(total(decomposer, rows), own_margin(model, rows), **FLOAT64, err_msg=name)
     array = pd.concat([FRAME, UNSEEN]).to_numpy(dtype=object)
     model = one_hot(policy, FRAME.to_numpy(dtype=object), [1, 2])
     decomposer = GlexDecomposer(model, weighting=weighting).fit(array[:300])
     assert decomposer.transform(array).shape == (303, decomposer.n_components_)
-    assert_allclose(columns_sum(decomposer, array), own_margin(model, array), **FLOAT64)
+    assert_allclose(total(decomposer, array), own_margin(model, array), **FLOAT64)
 
 
 def test_one_hot_shap_values_are_catboosts_own():
@@ -480,7 +474,7 @@ def test_integer_arrays_and_sparse_matrices():
     rows = rng.integers(0, 4, size=(300, 3))
     model = regressor(rows[:, 0] * (rows[:, 1] == 2), rows, cat_features=[1], one_hot_max_size=10)
     decomposer = GlexDecomposer(model).fit(rows)
-    assert_allclose(columns_sum(decomposer, rows), own_margin(model, rows), **FLOAT64)
+    assert_allclose(total(decomposer, rows), own_margin(model, rows), **FLOAT64)
     sparse = sp.csr_matrix(rows)
     assert_array_equal(GlexDecomposer(model).fit(sparse).transform(sparse), decomposer.transform(rows))
     numeric = regressor(SIGNAL, np.nan_to_num(X))
@@ -533,7 +527,7 @@ def test_target_statistics_are_refused():
     pipeline = make_pipeline(TargetEncoder(), cb.CatBoostRegressor(**SMALL))
     encoded = GlexDecomposer(pipeline).fit(FRAME[["town"]], PRICE)  # the way out
     assert_allclose(
-        columns_sum(encoded, FRAME[["town"]])[:, 0], encoded.estimator_.predict(FRAME[["town"]]), **FLOAT64
+        total(encoded, FRAME[["town"]])[:, 0], encoded.estimator_.predict(FRAME[["town"]]), **FLOAT64
     )
 
 
@@ -570,7 +564,7 @@ def test_clone_mode_leaves_no_files(tmp_path, monkeypatch):
     assert decomposer.classes_.tolist() == ["no", "yes"]
     own = classifier(labels, use_best_model=False)
     assert not estimator.is_fitted()
-    assert_allclose(columns_sum(decomposer, X), own_margin(decomposer.estimator_, X), **FLOAT64)
+    assert_allclose(total(decomposer, X), own_margin(decomposer.estimator_, X), **FLOAT64)
     remover = FeatureRemover(estimator, ["x1"]).fit(X, labels)
     assert set(remover.predict(X)) == {"no", "yes"}
     assert_allclose(remover.set_params(strength=0).predict_proba(X), own.predict_proba(X), **FLOAT64)
@@ -581,14 +575,14 @@ def test_clone_mode_leaves_no_files(tmp_path, monkeypatch):
 def test_clone_mode_with_categories():
     estimator = cb.CatBoostRegressor(**SMALL, cat_features=CATEGORICAL, one_hot_max_size=20)
     decomposer = GlexDecomposer(estimator).fit(FRAME, PRICE)
-    assert_allclose(columns_sum(decomposer, UNSEEN), own_margin(decomposer.estimator_, UNSEEN), **FLOAT64)
+    assert_allclose(total(decomposer, UNSEEN), own_margin(decomposer.estimator_, UNSEEN), **FLOAT64)
     estimator.set_params(cat_features=tuple(CATEGORICAL))  # a search clones it: CatBoost copies lists
     search = GridSearchCV(GlexDecomposer(estimator), {"max_interaction": [1, 2]}, scoring=lambda *_: 0.0)
     assert search.fit(FRAME, PRICE).best_params_ == {"max_interaction": 1}
     array = FRAME.to_numpy(dtype=object)
     estimator = cb.CatBoostRegressor(**SMALL, one_hot_max_size=20)
     decomposer = GlexDecomposer(estimator).fit(array, PRICE, cat_features=[1, 2])
-    assert_allclose(columns_sum(decomposer, array), own_margin(decomposer.estimator_, array), **FLOAT64)
+    assert_allclose(total(decomposer, array), own_margin(decomposer.estimator_, array), **FLOAT64)
 
 
 def test_pipeline():
@@ -596,7 +590,7 @@ def test_pipeline():
     decomposer = GlexDecomposer(make_pipeline(StandardScaler(), cb.CatBoostRegressor(**SMALL))).fit(
         rows, SIGNAL
     )
-    assert_allclose(columns_sum(decomposer, rows)[:, 0], decomposer.estimator_.predict(rows), **FLOAT64)
+    assert_allclose(total(decomposer, rows)[:, 0], decomposer.estimator_.predict(rows), **FLOAT64)
 
 
 def test_pickled_decomposer():
@@ -673,14 +667,7 @@ def test_removed_categories_may_be_absent_or_anything():
     assert_allclose(remover.predict(array), expected, **FLOAT64)
 
 
-def run_onnx(model, rows):
-    ort = pytest.importorskip("onnxruntime")
-    session = ort.InferenceSession(model.SerializeToString())
-    return dict(zip((out.name for out in session.get_outputs()), session.run(None, {"X": rows})))
-
-
-def test_onnx(trained):
-    pytest.importorskip("onnx")
+def test_onnx(trained, run_onnx):
     model, link = trained
     remover = FeatureRemover(model, ["x1"]).fit(X)
     rows = awkward_rows(model)
@@ -698,8 +685,7 @@ def test_onnx(trained):
         assert_allclose(np.squeeze(out["variable"]), remover.predict(rows), **close)
 
 
-def test_onnx_of_categories():
-    pytest.importorskip("onnx")
+def test_onnx_of_categories(run_onnx):
     model = one_hot("Lossguide")
     remover = FeatureRemover(model, ["floor"]).fit(FRAME)
     names = GlexDecomposer(model).fit(FRAME).feature_axis("town").edges.tolist()
@@ -749,10 +735,10 @@ def test_any_model(seed, policy, depth, border_count, nan_mode, weighting, decim
             )
     probe["d"] = np.where(rng.random(60) < 0.1, "unseen", probe["d"])
     decomposer = GlexDecomposer(model, weighting=weighting).fit(data)
-    assert_allclose(columns_sum(decomposer, probe), own_margin(model, probe), **FLOAT64)
+    assert_allclose(total(decomposer, probe), own_margin(model, probe), **FLOAT64)
     phi = decomposer.shap_values(probe)
-    total = phi.reshape(60, 4, -1).sum(axis=1) + decomposer.intercept_
-    assert_allclose(total, own_margin(model, probe), **FLOAT64)
+    summed = phi.reshape(60, 4, -1).sum(axis=1) + decomposer.intercept_
+    assert_allclose(summed, own_margin(model, probe), **FLOAT64)
     remover = FeatureRemover(model, ["d"], weighting=weighting).fit(data)
     without = sum(c.evaluate(probe) for c in decomposer.components_ if "d" not in c.features)
     assert_allclose(remover.margin(probe), without + decomposer.intercept_, **FLOAT64)

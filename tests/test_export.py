@@ -3,7 +3,6 @@
 import json
 import sys
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -24,9 +23,6 @@ from skglex.readers import ReadModel
 from skglex.readers._base import find_reader
 from skglex.readers._treelite import from_treelite
 
-needs_onnx = pytest.mark.skipif(
-    find_spec("onnx") is None or find_spec("onnxruntime") is None, reason="needs onnx and onnxruntime"
-)
 RNG = np.random.default_rng(0)
 N = 600
 # rounded to 0.1 in float64, so that many rows lie on thresholds
@@ -339,6 +335,7 @@ def evaluate(forest, answers):
 @settings(max_examples=80, deadline=None)
 @given(forest=forests())
 def test_without_gaps_is_the_same_sum(forest):
+    """`bound_nodes` and `side_by_side`."""
     new, origin = without_gaps(forest)
     inner = new.left >= 0
     assert (new.split[inner] >= 0).all()
@@ -362,16 +359,8 @@ def test_grow_forest_brings_the_trees_back():
 # -- ONNX ------------------------------------------------------------------------------------
 
 
-def run_onnx(model, rows):
-    import onnxruntime as ort
-
-    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return dict(zip([o.name for o in session.get_outputs()], session.run(None, {"X": rows})))
-
-
-@needs_onnx
 @pytest.mark.parametrize("name", MODELS)
-def test_onnx_is_the_debiased_model(name):
+def test_onnx_is_the_debiased_model(name, run_onnx):
     model = MODELS[name]()
     removed = {0, 6} if is_frame(model) else {0, 3}
     _, expected, (read, gone, weight) = export(model, removed)
@@ -385,8 +374,7 @@ def test_onnx_is_the_debiased_model(name):
     np.testing.assert_array_equal(run_onnx(exported, other)["margin"], result["margin"])
 
 
-@needs_onnx
-def test_onnx_compares_as_xgboost_does():
+def test_onnx_compares_as_xgboost_does(run_onnx):
     model = regressor(tree_method="exact").fit(X, Y)
     read = find_reader(model)(model)
     exported = onnx_model(read)
@@ -402,8 +390,7 @@ def test_onnx_compares_as_xgboost_does():
     assert_float32_close(run_onnx(single, rows.astype(np.float32))["variable"][:, 0], expected)
 
 
-@needs_onnx
-def test_onnx_categories_never_seen():
+def test_onnx_categories_never_seen(run_onnx):
     model = categorical(1)
     read = find_reader(model)(model)
     rows = codes(FRAME)
@@ -414,8 +401,7 @@ def test_onnx_categories_never_seen():
     assert_float32_close(result["variable"][:, 0], expected)
 
 
-@needs_onnx
-def test_onnx_own_missing_value():
+def test_onnx_own_missing_value(run_onnx):
     rows = np.where(np.isnan(X), -999, X)
     model = regressor(missing=-999).fit(rows, Y)
     read = find_reader(model)(model)
@@ -431,8 +417,7 @@ def test_onnx_own_missing_value():
         (LABELS, "softmax", np.array(["low", "mid", "high"])),
     ],
 )
-@needs_onnx
-def test_onnx_classifier(labels, link, names):
+def test_onnx_classifier(labels, link, names, run_onnx):
     model = classifier().fit(X, labels)
     read = find_reader(model)(model)
     result = run_onnx(onnx_model(replace(read, link=link), classes=names), X)
@@ -441,8 +426,7 @@ def test_onnx_classifier(labels, link, names):
     np.testing.assert_array_equal(result["label"], names[model.predict(X)])
 
 
-@needs_onnx
-def test_onnx_other_links():
+def test_onnx_other_links(run_onnx):
     model = MODELS["poisson"]()
     read = find_reader(model)(model)
     result = run_onnx(onnx_model(read), X)
@@ -458,8 +442,7 @@ def as_read(ensemble):
     return ReadModel(ensemble, InputSpec(6), margin=None, output=None)
 
 
-@needs_onnx
-def test_onnx_models_that_compare_in_other_ways():
+def test_onnx_models_that_compare_in_other_ways(run_onnx):
     forest = RandomForestClassifier(5, max_depth=5, random_state=0).fit(X, LABELS)
     ensemble = from_treelite(treelite.sklearn.import_model(forest), as_float32=True)
     result = run_onnx(onnx_model(as_read(ensemble), classes=forest.classes_), X)
@@ -472,8 +455,7 @@ def test_onnx_models_that_compare_in_other_ways():
     assert_float32_close(result["variable"], expected)
 
 
-@needs_onnx
-def test_onnx_boxes_that_are_no_trees():
+def test_onnx_boxes_that_are_no_trees(run_onnx):
     """Leaves in any order, some missing, some twice: a sum of boxes, as a planted forest is."""
     for name in ("squared error", "partition"):
         model = MODELS[name]()
@@ -489,8 +471,7 @@ def test_onnx_boxes_that_are_no_trees():
         assert_float32_close(run_onnx(exported, codes(rows_of(model)))["margin"], expected)
 
 
-@needs_onnx
-def test_onnx_strength():
+def test_onnx_strength(run_onnx):
     model = regressor().fit(X, Y)
     _, debiased, (read, gone, weight) = export(model, {0, 3})
     for strength in (0.0, 0.3, 1.0):
@@ -499,8 +480,8 @@ def test_onnx_strength():
         assert_float32_close(run_onnx(exported, X)["variable"][:, 0], expected)
 
 
-@needs_onnx
 def test_onnx_refuses(monkeypatch):
+    pytest.importorskip("onnx")
     model = regressor().fit(X, Y)
     read = find_reader(model)(model)
     with pytest.raises(ValueError, match="input_dtype must be float64 or float32"):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from xgboost import XGBRegressor
 
 from skglex import FeatureRemover
 from skglex.datasets import make_salary
@@ -80,10 +81,9 @@ def test_one_output_may_be_a_column():
 
 
 def test_removed_feature():
-    xgboost = pytest.importorskip("xgboost")
     X, y = make_salary(2000, hours_sd=5, random_state=0)
     frame = pd.DataFrame(X, columns=["sex", "hours"])
-    model = xgboost.XGBRegressor(n_estimators=100, max_depth=3, colsample_bynode=0.5).fit(frame, y)
+    model = XGBRegressor(n_estimators=100, max_depth=3, colsample_bynode=0.5).fit(frame, y)
     remover = FeatureRemover(model, "sex").fit(frame)
     assert group_difference(model.predict(frame), frame["sex"]) == pytest.approx(30, abs=2)
     assert group_difference(remover.predict(frame), frame["sex"]) == pytest.approx(10, abs=2)

@@ -1,10 +1,17 @@
-"""The kernels beside plain NumPy statements of the same, and as plain Python."""
+"""The kernels beside plain NumPy statements of the same, and as plain Python; none is left out.
+
+Those over trees and leaves are in `test_leaf_kernels.py`, those of the random planted forest in
+`test_planted_kernels.py` (its leaves in `test_planted_forest.py`), those that take splits out
+of trees in `test_export.py`.
+"""
 
 import os
+import re
 import subprocess
 import sys
 from itertools import combinations
 from math import factorial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +26,7 @@ from skglex.kernels.moments import mean_absolute
 from skglex.kernels.patterns import BLOCK, violations
 from skglex.kernels.wide import binomials, ranked_from_ratios, sum_ranked_subsets
 
+ROOT = Path(__file__).parents[1]
 RNG = np.random.default_rng(0)
 
 
@@ -38,6 +46,7 @@ CUTS = {
 @pytest.mark.parametrize("as_float32", [False, True])
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
 def test_bins(cuts, less_equal, as_float32):
+    """`fill_buckets` and `bin_columns`."""
     cuts = np.asarray(cuts, dtype=np.float32).astype(np.float64)
     values = np.concatenate(
         [RNG.normal(size=200), RNG.uniform(-4e38, 4e38, 50), [np.inf, -np.inf, -0.0, np.nan]]
@@ -208,6 +217,19 @@ def test_ranked_shares_of_the_background(max_order, equal):
     sum_ranked_subsets(path[-1], leaves, start, max_order, *binomial_ranks(6), back.total, out)
     # sums of 3,000 weights in another order
     assert np.allclose(out, expected, rtol=0, atol=1e-12)
+
+
+def public_kernels():
+    for path in sorted((ROOT / "skglex" / "kernels").glob("[a-z]*.py")):
+        yield from re.findall(r"^@njit.*\ndef ([a-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("kernel", [*public_kernels()])
+def test_every_kernel_has_a_plain_statement(kernel):
+    """By its name in the test that has it."""
+    names = ("kernels", "leaf_kernels", "planted_kernels", "planted_forest", "export")
+    files = [(ROOT / "tests" / f"test_{name}.py").read_text(encoding="utf-8") for name in names]
+    assert any(re.search(rf"\b{kernel}\b", text) for text in files)
 
 
 PROGRAM = """

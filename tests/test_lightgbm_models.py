@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from _oracles import brute_force_game, game_components, shapley_interactions
+from _oracles import brute_force_game, check_components, game_components, shapley_interactions, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse as sp
@@ -287,11 +287,6 @@ def decompose(model, weighting="empirical", background=X, **params):
     return GlexDecomposer(model, weighting=weighting, **params).fit(background)
 
 
-def total(decomposer, rows):
-    intercept = np.atleast_1d(decomposer.intercept_)
-    return intercept + decomposer.transform(rows).reshape(rows.shape[0], len(intercept), -1).sum(axis=2)
-
-
 def tolerance(model):
     return SUMS * max(1.0, np.abs(raw(model, np.nan_to_num(X))).max())
 
@@ -310,14 +305,7 @@ def test_empirical_components_are_those_of_brute_force(name, model_of):
     rows, background = hard_rows(model)[::40], hard_rows(model, 1)[::25]
     decomposer = decompose(model, background=background)
     components = game_components(brute_force_game(lambda Z: raw(model, Z), rows, background))
-    n_outputs = len(np.atleast_1d(decomposer.intercept_))
-    found = decomposer.transform(rows).reshape(len(rows), n_outputs, -1)
-    position = {component.features: i for i, component in enumerate(decomposer.components_)}
-    for s, expected in components.items():
-        i = position.get(tuple(decomposer._model_names[j] for j in s))
-        ours = np.broadcast_to(decomposer.intercept_, expected.shape) if s == () else 0.0
-        ours = ours if i is None else found[:, :, i]
-        np.testing.assert_allclose(ours, expected, rtol=0, atol=tolerance(model), err_msg=str(s))
+    check_components(decomposer, rows, components, tolerance(model))
     pairs = shapley_interactions(components, D)
     ours = decomposer.shap_interaction_values(rows).reshape(pairs.shape)
     np.testing.assert_allclose(ours, pairs, rtol=0, atol=tolerance(model))
@@ -448,9 +436,8 @@ def own_output_of(remover, rows):
 
 
 @pytest.mark.parametrize("name", LINKED)
-def test_inverse_links_and_onnx(name, model_of, tmp_path):
+def test_inverse_links_and_onnx(name, model_of, run_onnx):
     """The predictions are LightGBM's own where nothing is removed that the model uses, and ONNX's are those."""
-    onnxruntime = pytest.importorskip("onnxruntime")
     model = model_of(name)
     rows = hard_rows(model)
     # features with a name that no tree splits on change nothing: the link is all there is
@@ -460,10 +447,7 @@ def test_inverse_links_and_onnx(name, model_of, tmp_path):
     remover.strength = 0.0
     np.testing.assert_array_equal(output(remover, rows), own_output(model, rows))
     remover.strength = 1.0
-    exported = remover.to_onnx()
-    session = onnxruntime.InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
-    names = [out.name for out in session.get_outputs()]
-    found = dict(zip(names, session.run(None, {"X": rows})))
+    found = run_onnx(remover.to_onnx(), rows)
     # the operator for trees returns float32
     scale = max(1.0, np.abs(remover.margin(rows)).max())
     ours = np.reshape(remover.margin(rows), found["margin"].shape)
@@ -785,7 +769,7 @@ def test_partial_dependence_is_that_of_scikit_learn(name, features, model_of):
     np.testing.assert_allclose(ours, found["average"].ravel(), rtol=0, atol=SUMS)
 
 
-def test_splits_on_missing_values_alone_have_tables_and_plots(model_of):
+def test_splits_on_missing_values_alone_have_tables_and_plots(model_of, plt):
     background = np.where(np.isnan(X), np.nan, 0.0)
     decomposer = decompose(model_of("split by NaN only"), background=background)
     component = decomposer.components_[0]
@@ -793,7 +777,4 @@ def test_splits_on_missing_values_alone_have_tables_and_plots(model_of):
     np.testing.assert_allclose(
         component.values[[0, -1]], component.evaluate(np.array([[0.0] * D, [np.nan] * D])), rtol=0, atol=0
     )
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("agg")
     ComponentDisplay.from_decomposer(decomposer, [0, (0, 1)])
-    plt.close("all")

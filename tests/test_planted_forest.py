@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestClassifier, RandomPlantedForestRegressor
 from skglex._planted._leaves import PlantedLeaves, encode_columns
 from skglex.kernels.planted_split import EVEN, FIRST
-from skglex.kernels.random_numbers import draw_distinct, draw_weighted
 
 # Without numba, the generator's arithmetic modulo 2**64 warns.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -111,6 +110,7 @@ DETERMINISTIC = {
 
 @pytest.mark.parametrize("tag", DETERMINISTIC)
 def test_deterministic_fit_gives_the_oracle_leaves(tag, oracle_X):
+    """`grow_family`, split by split as the R package."""
     model, target = DETERMINISTIC[tag]
     y = read_oracle("rpf_y_train")[target]
     if target == "y3":
@@ -255,6 +255,7 @@ def test_pickle_and_clone():
 
 
 def test_prediction_is_the_sum_of_the_boxes():
+    """`add_leaves`."""
     X, y = interaction()
     X[::7, 0] = np.nan
     forest = RandomPlantedForestRegressor(5, max_interaction=3, random_state=0).fit(
@@ -611,27 +612,3 @@ def test_bad_targets_and_weights():
         RandomPlantedForestClassifier().fit(X, np.column_stack([y > 0, y > 1]).astype(int))
     with pytest.raises(ValueError, match=r"could not convert string to float"):
         RandomPlantedForestRegressor().fit(pd.DataFrame({"a": ["x", "y"] * 10}), y)
-
-
-# -- the kernels' random numbers ----------------------------------------------------------------
-
-
-def test_draw_distinct_is_uniform_over_subsets():
-    state, out = np.array([5], dtype=np.uint64), np.empty(2, dtype=np.int64)
-    counts = np.zeros((5, 5))
-    for _ in range(5000):
-        draw_distinct(state, 5, 2, out)
-        counts[out[0], out[1]] += 1
-    pairs = counts[np.triu_indices(5, 1)]
-    assert counts.sum() == pairs.sum()
-    assert_allclose(pairs, 500, atol=100)
-
-
-def test_draw_weighted_follows_the_weights():
-    state, out = np.array([5], dtype=np.uint64), np.empty(1, dtype=np.int64)
-    ages, keys, order = np.array([0, 10, 20]), np.empty(3), np.empty(3)
-    counts = np.zeros(3)
-    for _ in range(5000):
-        draw_weighted(state, ages, 0.1, 3, 1, keys, order, out)
-        counts[out[0]] += 1
-    assert_allclose(counts / 5000, np.exp([0, -1, -2]) / np.exp([0, -1, -2]).sum(), atol=0.03)

@@ -16,15 +16,8 @@ from skglex.datasets import load_bike_sharing
 from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("agg")
-plt = pytest.importorskip("matplotlib.pyplot")
+pytestmark = pytest.mark.usefixtures("plt")
 draw = ComponentDisplay.from_decomposer
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +196,7 @@ def test_grid_has_one_scale(bike):
     assert free.axes_[0].get_ylim() != free.axes_[1].get_ylim()
 
 
-def test_axes_can_be_given(bike):
+def test_axes_can_be_given(bike, plt):
     _, ax = plt.subplots()
     assert draw(bike, "hr", ax=ax).ax_ is ax
     _, axes = plt.subplots(1, 2)

@@ -21,8 +21,6 @@ CLASSES = xgb.XGBClassifier(n_estimators=3, max_depth=3).fit(X, np.digitize(Y, [
 
 @pytest.fixture(scope="module")
 def shap():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
     return pytest.importorskip("shap")
 
 
@@ -55,8 +53,7 @@ def test_as_shap_has_it(shap):
 
 @pytest.mark.filterwarnings("ignore")  # shap's own
 @pytest.mark.parametrize("model", [MODEL, CLASSES])
-def test_plots(shap, model):
-    plt = pytest.importorskip("matplotlib.pyplot")
+def test_plots(shap, model, plt):
     explanation = to_shap(GlexDecomposer(model).fit(X), X)
     if explanation.values.ndim == 3:
         explanation = explanation[..., 1]
@@ -74,8 +71,7 @@ def test_plots(shap, model):
 
 
 @pytest.mark.filterwarnings("ignore")  # shap's own
-def test_categories_and_groups(shap):
-    plt = pytest.importorskip("matplotlib.pyplot")
+def test_categories_and_groups(shap, plt):
     frame = pd.DataFrame(X, columns=list("abcd"))
     frame["c"] = pd.Categorical(RNG.choice(["low", "high", "none"], size=200))
     frame.loc[3, "c"] = None

@@ -59,9 +59,8 @@ def test_several_outputs(shapiq):
 
 
 @pytest.mark.filterwarnings("ignore")  # shapiq's own
+@pytest.mark.usefixtures("plt")
 def test_shapley_values_and_plots(shapiq):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("Agg")
     dec = GlexDecomposer(MODEL).fit(X)
     row = to_shapiq(dec, X[:1])[0]
     phi = [sum(row[s] / len(s) for s in row.interaction_lookup if k in s) for k in range(4)]
@@ -71,7 +70,6 @@ def test_shapley_values_and_plots(shapiq):
     row.plot_force(feature_names=names, show=False)
     row.plot_network(feature_names=names, show=False)
     row.plot_upset(feature_names=names, show=False)
-    plt.close("all")
 
 
 @pytest.mark.parametrize(

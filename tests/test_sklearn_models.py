@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 import shap
 import xgboost as xgb
-from _oracles import brute_force_game, game_components, subsets
+from _oracles import brute_force_game, check_components, game_components, subsets, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
@@ -398,27 +398,6 @@ def tolerance(name):
     return FLOAT32 if "xgboost" in name else EXACT
 
 
-def total(decomposer, X):
-    """Intercept plus columns, shape (n_samples, n_outputs)."""
-    intercept = np.atleast_1d(decomposer.intercept_)
-    return intercept + decomposer.transform(X).reshape(len(X), len(intercept), -1).sum(axis=2)
-
-
-def check_components(decomposer, rows, components, atol, intercept=True):
-    n_outputs = len(np.atleast_1d(decomposer.intercept_))
-    found = decomposer.transform(rows).reshape(len(rows), n_outputs, -1)
-    position = {component.features: i for i, component in enumerate(decomposer.components_)}
-    for s, expected in components.items():
-        if s:
-            i = position.get(tuple(f"x{j}" for j in s))
-            ours = np.zeros(expected.shape) if i is None else found[:, :, i]
-        elif intercept:
-            ours = np.tile(decomposer.intercept_, (len(rows), 1)).reshape(expected.shape)
-        else:
-            continue
-        np.testing.assert_allclose(ours, expected, rtol=0, atol=atol, err_msg=str(s))
-
-
 # -- components ---------------------------------------------------------------------------------------
 
 
@@ -723,15 +702,6 @@ def test_isolation_forests_are_fitted_without_a_target():
     np.testing.assert_allclose(total(decomposer, X), margin, rtol=0, atol=EXACT)
 
 
-def run_onnx(remover, rows):
-    runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(
-        remover.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(None, {"X": rows})))
-
-
 def codes(model, rows):
     """Rows with the codes of categories, as ONNX takes them: missing where the model knows none."""
     rows = rows.copy()
@@ -749,12 +719,11 @@ def codes(model, rows):
 @pytest.mark.parametrize(
     "name", [name for name in MODELS if name not in ("tree, one class", "voting, categories")]
 )
-def test_onnx(name, removed, model_of):
-    pytest.importorskip("onnx")
+def test_onnx(name, removed, model_of, run_onnx):
     model = model_of(name)
     remover = FeatureRemover(model, removed).fit(X[:60])
     rows = hard_rows(model)[::3]
-    found = run_onnx(remover, codes(model, rows))
+    found = run_onnx(remover.to_onnx(), codes(model, rows))
     scale = max(1.0, np.abs(remover.margin(rows)).max())
     # the operator rounds the sum of trees to float32
     close = {"rtol": 1e-6, "atol": 1e-6 * scale}

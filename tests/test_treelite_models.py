@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 import treelite
 import xgboost as xgb
-from _oracles import brute_force_game, game_components, shapley_values
+from _oracles import brute_force_game, game_components, shapley_values, total
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -38,11 +38,6 @@ def gtil(model, rows, margin=True):
     with np.errstate(over="ignore"):
         out = treelite.gtil.predict(model, rows, pred_margin=margin)
     return out.reshape(rows.shape[0], -1).astype(np.float64)
-
-
-def columns_sum(decomposer, rows):
-    intercept = np.atleast_1d(decomposer.intercept_)
-    return decomposer.transform(rows).reshape(rows.shape[0], len(intercept), -1).sum(axis=2) + intercept
 
 
 def random_model(
@@ -169,7 +164,7 @@ def test_built_models(name, weighting):
     categorical = params.get("categorical", ())
     rows, background = (awkward_rows(n, seed, categorical) for n, seed in ((300, 1), (50, 2)))
     decomposer = GlexDecomposer(model, weighting=weighting).fit(background)
-    assert_allclose(columns_sum(decomposer, rows), gtil(model, rows), **close)
+    assert_allclose(total(decomposer, rows), gtil(model, rows), **close)
     if weighting == "path_dependent":
         return
     components = game_components(brute_force_game(lambda Z: gtil(model, Z), rows[:30], background))
@@ -224,7 +219,7 @@ LINKS = {
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_links(link):
+def test_links(link, run_onnx):
     several = link in ("identity_multiclass", "softmax", "multiclass_ova")
     params = {"n_classes": 3, "shape": (1, 3)} if several else {}
     model = random_model(np.random.default_rng(1), kind="float64", link=link, **params, **LINKS[link])
@@ -234,12 +229,11 @@ def test_links(link):
     remover = FeatureRemover(model, ["x0"]).fit(X)
     game = brute_force_game(lambda Z: gtil(model, Z), X[:20], X)
     assert_allclose(remover.margin(X[:20]).reshape(20, -1), game[(1, 2)], **TOLERANCE["float64"])
-    pytest.importorskip("onnx")
-    ort = pytest.importorskip("onnxruntime")
-    session = ort.InferenceSession(remover.to_onnx().SerializeToString())
-    (predicted,) = session.run(["variable"], {"X": X})
     assert_allclose(
-        predicted, remover.predict(X).reshape(len(X), -1), rtol=1e-4, atol=1e-6
+        run_onnx(remover.to_onnx(), X)["variable"],
+        remover.predict(X).reshape(len(X), -1),
+        rtol=1e-4,
+        atol=1e-6,
     )  # sums in float32
 
 
@@ -254,7 +248,7 @@ def test_imported_models():
     for name, estimator in models.items():
         model = treelite.sklearn.import_model(estimator)
         decomposer = GlexDecomposer(model).fit(X)
-        assert_allclose(columns_sum(decomposer, X), gtil(model, X), rtol=1e-9, atol=1e-12, err_msg=name)
+        assert_allclose(total(decomposer, X), gtil(model, X), rtol=1e-9, atol=1e-12, err_msg=name)
         remover = FeatureRemover(model, ["x1"], strength=0).fit(X)
         assert_array_equal(remover.predict(X).reshape(len(X), -1), gtil(model, X, margin=False))
 
@@ -277,7 +271,7 @@ def test_data_frames_and_sparse_matrices():
     for kind in (sp.csr_matrix, sp.csc_matrix, sp.csr_array):
         decomposer = GlexDecomposer(model).fit(kind(rows))
         assert_allclose(
-            columns_sum(decomposer, kind(rows)), gtil(model, sp.csr_matrix(rows)), **TOLERANCE["float32"]
+            total(decomposer, kind(rows)), gtil(model, sp.csr_matrix(rows)), **TOLERANCE["float32"]
         )
 
 
@@ -332,6 +326,6 @@ def test_any_model(seed, kind, operators, depth, categorical, average, n_classes
     )
     rows = awkward_rows(60, seed, categorical)
     decomposer = GlexDecomposer(model, weighting=weighting).fit(rows)
-    assert_allclose(columns_sum(decomposer, rows), gtil(model, rows), **TOLERANCE[kind])
+    assert_allclose(total(decomposer, rows), gtil(model, rows), **TOLERANCE[kind])
     phi = decomposer.shap_values(rows).reshape(60, 3, -1).sum(axis=1) + decomposer.intercept_
     assert_allclose(phi, gtil(model, rows), **TOLERANCE[kind])

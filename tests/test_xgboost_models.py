@@ -7,6 +7,7 @@ import pytest
 import xgboost as xgb
 from _oracles import (
     brute_force_game,
+    check_components,
     game_components,
     is_inner,
     leaf_values,
@@ -16,6 +17,7 @@ from _oracles import (
     rounding,
     thresholds,
     to_float32,
+    total,
 )
 
 from skglex import GlexDecomposer
@@ -214,12 +216,6 @@ def decompose(model, weighting, X, **params):
     return GlexDecomposer(model, weighting=weighting, **params).fit(X)
 
 
-def total(decomposer, X):
-    """Intercept plus columns, shape (n_samples, n_outputs)."""
-    intercept = np.atleast_1d(decomposer.intercept_)
-    return intercept + decomposer.transform(X).reshape(len(X), len(intercept), -1).sum(axis=2)
-
-
 def allow_no_cover(name, weighting):
     if name == NO_COVER and weighting == "path_dependent":
         return pytest.warns(UserWarning, match="nodes of the model have cover 0")
@@ -267,26 +263,6 @@ def test_path_dependent_components_are_those_of_walks_through_the_trees(name, mo
     components = game_components(path_dependent_game(model, walked, np.zeros(decomposer._n_outputs)))
     scale = max(1.0, max(np.abs(m).max() for m in components.values()))
     check_components(decomposer, rows, components, 1e-11 * scale, intercept=False)
-
-
-def check_components(decomposer, rows, components, atol, intercept=True):
-    n_outputs = len(np.atleast_1d(decomposer.intercept_))
-    found = decomposer.transform(rows).reshape(len(rows), n_outputs, -1)
-    position = {component.features: i for i, component in enumerate(decomposer.components_)}
-    assert {name for names in position for name in names} <= {f"x{i}" for i in range(rows.shape[1])}
-    for s, expected in components.items():
-        if s == ():
-            if intercept:
-                np.testing.assert_allclose(
-                    np.tile(decomposer.intercept_, (len(rows), 1)).reshape(expected.shape),
-                    expected,
-                    rtol=0,
-                    atol=atol,
-                )
-            continue
-        i = position.get(tuple(f"x{j}" for j in s))
-        ours = 0.0 if i is None else found[:, :, i]
-        np.testing.assert_allclose(ours, expected, rtol=0, atol=atol, err_msg=str(s))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""Acorn's reader, as the recipe in CONTRIBUTING.md has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from _acorn import Acorn, Leaf
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from skglex.readers._base import InputSpec, ReadModel
+from skglex.readers._nodes import Nodes, to_leaves
+
+
+def read(model: Any) -> ReadModel:
+    """Read bare trees, or a fitted estimator."""
+    if isinstance(model, Acorn):
+        return _read_trees(model, margin=model.predict, output=model.predict)
+    check_is_fitted(model)
+    names = getattr(model, "feature_names_in_", None)
+    classifies = is_classifier(model)
+    return _read_trees(
+        model.acorn_,
+        feature_names=None if names is None else list(names),
+        margin=model.decision_function,
+        output=model.predict_proba if classifies else model.predict,
+        link="sigmoid" if classifies else "identity",
+        classes=model.classes_ if classifies else None,
+    )
+
+
+def _read_trees(acorn: Acorn, feature_names: list[str] | None = None, **others: Any) -> ReadModel:
+    return ReadModel(
+        ensemble=to_leaves(_to_nodes(acorn), less_equal=False, as_float32=False),
+        input=InputSpec(n_features=acorn.n_features, feature_names=feature_names),
+        **others,
+    )
+
+
+def _to_nodes(acorn: Acorn) -> Nodes:
+    rows: list[list[Any]] = []
+    roots = [0]
+
+    def add(node: Any) -> int:
+        position = len(rows)
+        if isinstance(node, Leaf):
+            rows.append([-1, -1, 0, 0.0, False, node.value, node.rows])
+            return position
+        rows.append([-1, -1, node.feature, node.threshold, node.nan_left, 0.0, node.rows])
+        rows[position][:2] = add(node.left), add(node.right)
+        return position
+
+    for tree in acorn.trees:
+        add(tree)
+        roots.append(len(rows))
+    left, right, feature, threshold, missing_left, value, cover = map(np.array, zip(*rows))
+    return Nodes(
+        roots=np.array(roots),
+        left=left,
+        right=right,
+        feature=feature,
+        threshold=threshold,
+        missing_left=missing_left,
+        value=value[:, None],
+        output=np.zeros(len(acorn.trees), np.int32),
+        base=np.array([acorn.base]),
+        cover=cover.astype(np.float64),
+    )

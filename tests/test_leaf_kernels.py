@@ -1,0 +1,356 @@
+"""The kernels over trees and leaves beside plain statements: a leaf is a set of bins per feature, all else follows."""
+
+import warnings
+from itertools import chain, combinations
+from math import factorial
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from _fuzz import hand_built, read, scale_of
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skglex.components import index_components
+from skglex.components._decomposition import Decomposition, average_out
+from skglex.components._shapley import ShapleySums
+from skglex.components._tables import build_tables
+from skglex.ensemble._patterns import GROUP_BITS, group_patterns
+from skglex.ensemble._players import assign_players
+from skglex.ensemble._sums import LeafSum
+from skglex.ensemble._weights import Background, PathDependent
+from skglex.exceptions import ZeroCoverWarning
+from skglex.kernels.bitsets import count_ones, fill_bits, rank_bins
+from skglex.kernels.trees import measure_trees
+
+# Rounding of sums of a few hundred terms, relative to the largest margin there may be.
+PRECISION = 1e-13
+# Grown at random, by seeds that give leaves of size 1 or more: others drown in the base score.
+MODELS = {
+    "numbers": {"d": 4, "n_trees": 6, "max_depth": 3, "n_outputs": 3, "seed": 22},
+    "categories": {"d": 4, "n_trees": 6, "max_depth": 3, "n_outputs": 3, "seed": 8},
+    "vectors": {"d": 4, "n_trees": 6, "max_depth": 3, "n_outputs": 3, "seed": 25},
+    "huge values": {"d": 6, "n_trees": 3, "max_depth": 7, "seed": 19},
+    "no split": {"d": 2, "n_trees": 2, "max_depth": 0, "seed": 0},
+}
+
+
+class Leaf(NamedTuple):
+    node: int
+    inside: dict  # by slot, which of its bins reach the leaf
+    ratio: dict  # by slot, the product of the nodes' shares
+    value: np.ndarray  # of all outputs
+
+
+class Plain:
+    """A model, the leaves of its trees, and rows and a background in bins, some of them missing."""
+
+    def __init__(self, seed, **params):
+        rng = np.random.default_rng(seed)
+        model = hand_built(rng, **params)
+        with warnings.catch_warnings(action="ignore", category=ZeroCoverWarning):
+            self.ensemble = read(model).ensemble
+        self.atol = PRECISION * scale_of(model)
+        self.n_bins = self.ensemble.grid.n_bins
+        self.leaves = [
+            leaf
+            for tree, root in enumerate(self.ensemble.trees.roots[:-1])
+            for leaf in self._walk(root, {}, {}, model.nodes.value, model.nodes.output[tree])
+        ]
+        self.bins = self.draw(rng, 40)
+        self.back = Background(self.draw(rng, 90), rng.random(90))
+
+    def draw(self, rng, n):
+        return (
+            np.array([rng.integers(0, k, n) for k in self.n_bins])
+            .astype(self.ensemble.grid.dtype)
+            .reshape(-1, n)
+        )
+
+    def goes_left(self, node):
+        """The bins that a node sends left; the last is missing."""
+        trees = self.ensemble.trees
+        n = self.n_bins[trees.slot[node]]
+        if trees.mask[node] >= 0:
+            return trees.masks[trees.mask[node] :][:n].astype(bool)
+        return np.append(np.arange(n - 1) <= trees.cut[node], trees.missing_left[node] == 1)
+
+    def _walk(self, node, inside, ratio, value, output):
+        trees = self.ensemble.trees
+        if trees.left[node] < 0:
+            whole = np.zeros(self.ensemble.n_outputs)
+            whole[output : output + value.shape[1]] = value[node]
+            yield Leaf(node, inside, ratio, whole)
+            return
+        slot = int(trees.slot[node])
+        for child, passes in zip(
+            (trees.left[node], trees.right[node]), (self.goes_left(node), ~self.goes_left(node))
+        ):
+            meets = {**inside, slot: inside.get(slot, True) & passes}
+            yield from self._walk(
+                child,
+                meets,
+                {**ratio, slot: ratio.get(slot, 1.0) * self.ensemble.share[child]},
+                value,
+                output,
+            )
+
+    def met(self, leaf, slots, bins):
+        """Which rows meet the leaf's conditions on some slots."""
+        return np.all([leaf.inside[s][bins[s]] for s in slots] or [np.ones(bins.shape[1], bool)], axis=0)
+
+    def weight(self, leaf, slots, weighting):
+        """E_l: the weight of the leaf's conditions on some slots."""
+        if weighting == "path_dependent":
+            return np.prod([leaf.ratio[s] for s in slots])
+        return np.average(self.met(leaf, slots, self.back.bins), weights=self.back.weight)
+
+    def weighting(self, name):
+        return PathDependent() if name == "path_dependent" else self.back.weighting
+
+    def components(self, of_slot, weighting, bins):
+        """m_S of every set S of players: {S: (n_outputs, n_rows)}."""
+        out = {}
+        for leaf in self.leaves:
+            slots = {
+                p: [s for s in leaf.inside if of_slot[s] == p]
+                for p in sorted({of_slot[s] for s in leaf.inside})
+            }
+            weights = {
+                v: self.weight(leaf, slots_of(slots, set(slots) - set(v)), weighting) for v in subsets(slots)
+            }
+            for members in subsets(slots):
+                term = sum(
+                    (-1) ** (len(members) - len(v)) * self.met(leaf, slots_of(slots, v), bins) * weights[v]
+                    for v in subsets(members)
+                )
+                out[members] = out.get(members, 0) + leaf.value[:, None] * term
+        return out
+
+
+def subsets(members):
+    return [tuple(v) for v in chain.from_iterable(combinations(members, k) for k in range(len(members) + 1))]
+
+
+def slots_of(slots, players):
+    return [s for p in players for s in slots[p]]
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def plain(request):
+    return Plain(**MODELS[request.param])
+
+
+@pytest.fixture(params=["a player each", "two share a player"])
+def players(request, plain):
+    n = len(plain.n_bins)
+    of_slot = np.arange(n) if request.param == "a player each" else np.maximum(np.arange(n) - 1, 0)
+    return assign_players(plain.ensemble, of_slot)
+
+
+weightings = pytest.mark.parametrize("weighting", ["path_dependent", "empirical"])
+
+
+def test_models_have_it_all():
+    numbers, categories, vectors, huge, none = (Plain(**params) for params in MODELS.values())
+    assert not len(numbers.ensemble.trees.masks)
+    assert len(categories.ensemble.trees.masks)
+    assert categories.ensemble.n_outputs == vectors.ensemble.value.shape[1] == 3
+    assert np.abs(huge.ensemble.value).max() > 1e29
+    assert np.diff(huge.ensemble.leaf_ptr).max() == 5
+    assert none.leaves
+    assert none.bins.shape == (0, 40)
+
+
+def test_extract_leaves(plain):
+    """`measure_trees` and `extract_leaves`."""
+    ensemble, trees = plain.ensemble, plain.ensemble.trees
+    longest = max(len(leaf.inside) for leaf in plain.leaves)
+    n_leaves, bound, depth = measure_trees(trees.left, trees.right, trees.roots, len(plain.n_bins))
+    assert (n_leaves, ensemble.n_leaves) == (len(plain.leaves),) * 2
+    assert bound >= sum(len(leaf.inside) for leaf in plain.leaves)
+    assert depth >= longest
+    assert_array_equal(ensemble.tree_ptr, np.searchsorted([leaf.node for leaf in plain.leaves], trees.roots))
+    for i, leaf in enumerate(plain.leaves):
+        own = slice(*ensemble.leaf_ptr[i : i + 2])
+        assert ensemble.entry_slot[own].tolist() == sorted(leaf.inside)
+        for c, s in zip(ensemble.leaf_condition[own], sorted(leaf.inside)):
+            assert_array_equal(bins_of(ensemble.conditions, c, plain.n_bins[s]), leaf.inside[s])
+        assert_allclose(ensemble.ratio[own], [leaf.ratio[s] for s in sorted(leaf.inside)], rtol=1e-15)
+
+
+def bins_of(conditions, c, n_bins):
+    """The bins that meet a condition."""
+    b = np.arange(n_bins)
+    if conditions.mask[c] >= 0:
+        return conditions.masks[conditions.mask[c] + b] == 1
+    return (conditions.lo[c] <= b) & (b < conditions.hi[c]) | (b == conditions.missing[c])
+
+
+def test_group_leaves(plain):
+    """`group_leaves`: neighbours share a group while their conditions, up to complements, and outputs fit."""
+    ensemble, groups = plain.ensemble, group_patterns(plain.ensemble)
+    expected, used, output = [], set(), None
+    for leaf in range(ensemble.n_leaves):
+        own = ensemble.leaf_condition[slice(*ensemble.leaf_ptr[leaf : leaf + 2])]
+        own = {frozenset((c, ensemble.complement[c])) - {-1} for c in own.tolist()}
+        if not expected or len(used | own) > GROUP_BITS or ensemble.output[leaf] != output:
+            expected.append(leaf)
+            used = set()
+        used, output = used | own, ensemble.output[leaf]
+    assert groups.group_leaf.tolist() == [*expected, ensemble.n_leaves]
+    # a leaf's conditions follow from its group's pattern
+    group_of = np.repeat(np.arange(groups.n_groups), np.diff(groups.group_leaf))
+    for e, leaf in enumerate(ensemble.entry_leaf):
+        for at in range(*groups.entry_ptr[group_of[leaf] : group_of[leaf] + 2]):
+            if groups.bit_of_entry[at] == groups.bit[e]:
+                n = plain.n_bins[ensemble.entry_slot[e]]
+                bit = bins_of(ensemble.conditions, groups.condition[at], n)
+                assert_array_equal(
+                    bit != groups.flip[e], bins_of(ensemble.conditions, ensemble.leaf_condition[e], n)
+                )
+                break
+        else:
+            raise AssertionError("the leaf's condition has no bit")
+
+
+@weightings
+def test_fixed_weights(plain, players, weighting):
+    """`fixed_from_ratios`; `pattern_histogram` with `fixed_from_histogram`; all groups, and the later ones."""
+    groups = group_patterns(plain.ensemble)
+    for first in {0, groups.n_groups // 2}:
+        fixed = plain.weighting(weighting).fixed(plain.ensemble, players, groups, first, groups.n_groups)
+        origin = players.fixed_ptr[groups.group_leaf[first]]
+        for i in range(groups.group_leaf[first], plain.ensemble.n_leaves):
+            leaf = plain.leaves[i]
+            position = dict(zip(sorted(leaf.inside), players.entry_player[plain.ensemble.leaf_ptr[i] :]))
+            expected = [
+                plain.weight(leaf, [s for s, p in position.items() if not v >> p & 1], weighting)
+                for v in range(1 << players.n_players[i])
+            ]
+            got = fixed[players.fixed_ptr[i] - origin : players.fixed_ptr[i + 1] - origin]
+            assert_allclose(got, expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("n_rows", [5, 40])
+@pytest.mark.parametrize("engine", ["patterns", "walk", "levels"])
+@weightings
+def test_sums_of_leaves(plain, weighting, engine, n_rows, monkeypatch):
+    """`value_tables` with `accumulate`; `pack_trees` with `walk` or `walk_levels`: all features, some, none."""
+    monkeypatch.setattr(LeafSum, "_engine", lambda self, n: engine)
+    n, bins = len(plain.n_bins), plain.bins[:, :n_rows]
+    for keep in (np.ones(n, bool), np.arange(n) % 2 == 0, np.zeros(n, bool)):
+        if engine == "levels" and not (keep.all() and n and not len(plain.ensemble.trees.masks)):
+            continue
+        expected = np.repeat(plain.ensemble.base[:, None], n_rows, axis=1)
+        for leaf in plain.leaves:
+            kept = [s for s in leaf.inside if keep[s]]
+            others = plain.weight(leaf, [s for s in leaf.inside if not keep[s]], weighting)
+            expected += leaf.value[:, None] * plain.met(leaf, kept, bins) * others
+        got = average_out(plain.ensemble, plain.weighting(weighting), keep)(bins)
+        assert_allclose(got, expected, rtol=0, atol=plain.atol)
+
+
+def decompose(plain, players, weighting, max_order):
+    n_players = int(players.of_slot.max(initial=-1)) + 1
+    decomposition = Decomposition(plain.ensemble, players, n_players, plain.weighting(weighting), max_order)
+    index = index_components(players, plain.ensemble.leaf_ptr, max_order=max_order, allowed=None, limit=1000)
+    return decomposition, index
+
+
+@pytest.mark.parametrize("max_order", [1, 6])
+@weightings
+def test_tables(plain, players, weighting, max_order):
+    """`mark_axes`, `add_corners`, `sum_corners` and `look_up`."""
+    decomposition, index = decompose(plain, players, weighting, max_order)
+    tables = decomposition.tables(index, None, 0)
+    expected = plain.components(players.of_slot.tolist(), weighting, plain.bins)
+    assert sorted(index.sets) == sorted(s for s in expected if 0 < len(s) <= max_order)
+    out = np.empty((len(index.sets) * plain.ensemble.n_outputs, plain.bins.shape[1]))
+    every = np.arange(len(index.sets))
+    tables.look_up(plain.bins, every, every, plain.ensemble.n_outputs, out, None)
+    for c, members in enumerate(index.sets):
+        axes = tables.axes(c)
+        assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
+        cells = tuple(tables.maps[tables.map_ptr[a] + plain.bins[tables.axis_slot[a]]] for a in axes)
+        assert_array_equal(tables.table(c, plain.ensemble.n_outputs)[cells].T, out[c :: len(index.sets)])
+        for a in axes:  # a cell ends where any leaf's condition begins or ends
+            s = tables.axis_slot[a]
+            of = [leaf for leaf in plain.leaves if set(members) <= {players.of_slot[t] for t in leaf.inside}]
+            changes = np.zeros(plain.n_bins[s] - 1, bool)
+            for leaf in of:
+                if s in leaf.inside:
+                    changes |= np.diff(leaf.inside[s])
+            cell = np.concatenate([[0], np.cumsum(changes)])
+            assert_array_equal(tables.maps[tables.map_ptr[a] :][: plain.n_bins[s]], cell)
+            assert tables.axis_size[a] == cell[-1] + 1
+
+
+@pytest.mark.parametrize("max_order", [1, 6])
+@pytest.mark.parametrize("n_rows", [40, 600])
+@weightings
+def test_streamed_components(plain, players, weighting, max_order, n_rows):
+    """`stream_components` for few rows, `component_tables` for many."""
+    decomposition, index = decompose(plain, players, weighting, max_order)
+    none = build_tables(plain.ensemble, players, index, decomposition.weights, max_cells=0)
+    assert not none.tabulated.any()
+    bins = np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy() if n_rows > 40 else plain.bins
+    bins = np.minimum(bins, (plain.n_bins - 1)[:, None]).astype(bins.dtype)
+    out = np.full((len(index.sets) * plain.ensemble.n_outputs, n_rows), np.nan)
+    decomposition.components(index, none, bins, np.arange(len(index.sets)), out)
+    expected = plain.components(players.of_slot.tolist(), weighting, bins)
+    for c, members in enumerate(index.sets):
+        assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
+
+
+@pytest.mark.parametrize("pairs", [False, True], ids=["values", "interactions"])
+@pytest.mark.parametrize("directly", [False, True])
+@weightings
+def test_shapley_sums(plain, players, weighting, pairs, directly, monkeypatch):
+    """`shapley_tables` with `accumulate`, and `stream_shapley`: the mean gain over all orders of the players."""
+    decomposition, _ = decompose(plain, players, weighting, 6)
+    n = decomposition.n_players
+    sums = ShapleySums(decomposition.weights, n, pairs=pairs)
+    if directly:
+        leaves = np.flatnonzero(players.n_players > pairs)
+        got = np.zeros((plain.ensemble.n_outputs * n ** (1 + pairs), plain.bins.shape[1]))
+        if len(leaves):
+            sums._add_directly(leaves, plain.bins, got, None, 0)
+        got = got.reshape(plain.ensemble.n_outputs, *(n,) * (1 + pairs), plain.bins.shape[1])
+    else:
+        got = sums(plain.bins)
+    components = plain.components(players.of_slot.tolist(), weighting, plain.bins)
+    game = {t: sum(components.get(s, 0) for s in subsets(t)) for t in subsets(range(n))}
+    expected = np.zeros_like(got)
+    for chosen in combinations(range(n), 1 + pairs):
+        others = [p for p in range(n) if p not in chosen]
+        for t in subsets(others):
+            m = n - pairs
+            share = factorial(len(t)) * factorial(m - 1 - len(t)) / factorial(m) / (1 + pairs)
+            for v in subsets(chosen):
+                sign = (-1) ** (len(chosen) - len(v))
+                expected[:, *chosen] += sign * share * game[tuple(sorted({*t, *v}))]
+    assert_allclose(got, expected, rtol=0, atol=plain.atol)
+
+
+def test_bit_sets(plain):
+    """`rank_bins` and `fill_bits`: a row of bits per bin that occurs, and one before."""
+    bins, (r0, r1) = plain.back.bins, (10, 85)
+    n_bins = plain.n_bins
+    bin_ptr = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
+    rank, row_ptr = np.empty(bin_ptr[-1], np.int32), np.empty(len(bin_ptr), np.int64)
+    rank_bins(bins, r0, r1, n_bins, bin_ptr, rank, row_ptr)
+    bits = np.empty((row_ptr[-1], 2), np.uint64)
+    fill_bits(bins, r0, r1, bin_ptr, rank, row_ptr, bits)
+    rows = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")[:, : r1 - r0]
+    for s, own in enumerate(bins[:, r0:r1]):
+        occur = np.unique(own)
+        assert row_ptr[s + 1] - row_ptr[s] == len(occur) + 1
+        for b in range(n_bins[s] + 1):
+            assert rank[bin_ptr[s] + b] == (occur < b).sum()
+            assert_array_equal(rows[row_ptr[s] + rank[bin_ptr[s] + b]], own < b)
+
+
+def test_count_ones():
+    words = np.random.default_rng(0).integers(0, 2**64, 100, dtype=np.uint64).tolist()
+    for word in (0, 1, 2**63, 2**64 - 1, *words):
+        assert count_ones(np.uint64(word)) == word.bit_count()
