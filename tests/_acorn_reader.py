@@ -16,12 +16,13 @@ from skglex.readers._nodes import Nodes, to_leaves
 def read(model: Any) -> ReadModel:
     """Read bare trees, or a fitted estimator."""
     if isinstance(model, Acorn):
-        return _read_trees(model, margin=model.predict, output=model.predict)
+        return _read_trees(model, False, margin=model.predict, output=model.predict)
     check_is_fitted(model)
     names = getattr(model, "feature_names_in_", None)
     classifies = is_classifier(model)
     return _read_trees(
         model.acorn_,
+        "allow-nan",
         feature_names=None if names is None else list(names),
         margin=model.decision_function,
         output=model.predict_proba if classifies else model.predict,
@@ -30,10 +31,12 @@ def read(model: Any) -> ReadModel:
     )
 
 
-def _read_trees(acorn: Acorn, feature_names: list[str] | None = None, **others: Any) -> ReadModel:
+def _read_trees(
+    acorn: Acorn, finite: Any, feature_names: list[str] | None = None, **others: Any
+) -> ReadModel:
     return ReadModel(
         ensemble=to_leaves(_to_nodes(acorn), less_equal=False, as_float32=False),
-        input=InputSpec(n_features=acorn.n_features, feature_names=feature_names),
+        input=InputSpec(n_features=acorn.n_features, feature_names=feature_names, finite=finite),
         **others,
     )
 

@@ -10,8 +10,7 @@ import pytest
 from _fuzz import hand_built, read, scale_of
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skglex.components import index_components
-from skglex.components._decomposition import Decomposition, average_out
+from skglex.components import Decomposition, average_out
 from skglex.components._shapley import ShapleySums
 from skglex.components._tables import build_tables
 from skglex.ensemble._patterns import GROUP_BITS, group_patterns
@@ -253,16 +252,17 @@ def test_sums_of_leaves(plain, weighting, engine, n_rows, monkeypatch):
 def decompose(plain, players, weighting, max_order):
     n_players = int(players.of_slot.max(initial=-1)) + 1
     decomposition = Decomposition(plain.ensemble, players, n_players, plain.weighting(weighting), max_order)
-    index = index_components(players, plain.ensemble.leaf_ptr, max_order=max_order, allowed=None, limit=1000)
-    return decomposition, index
+    decomposition.list_components(None, 1000)
+    return decomposition
 
 
 @pytest.mark.parametrize("max_order", [1, 6])
 @weightings
 def test_tables(plain, players, weighting, max_order):
     """`mark_axes`, `add_corners`, `sum_corners` and `look_up`."""
-    decomposition, index = decompose(plain, players, weighting, max_order)
-    tables = decomposition.tables(index, None, 0)
+    decomposition = decompose(plain, players, weighting, max_order)
+    decomposition.tabulate(None, 0)
+    index, tables = decomposition.index, decomposition.tables
     expected = plain.components(players.of_slot.tolist(), weighting, plain.bins)
     assert sorted(index.sets) == sorted(s for s in expected if 0 < len(s) <= max_order)
     out = np.empty((len(index.sets) * plain.ensemble.n_outputs, plain.bins.shape[1]))
@@ -290,13 +290,14 @@ def test_tables(plain, players, weighting, max_order):
 @weightings
 def test_streamed_components(plain, players, weighting, max_order, n_rows):
     """`stream_components` for few rows, `component_tables` for many."""
-    decomposition, index = decompose(plain, players, weighting, max_order)
-    none = build_tables(plain.ensemble, players, index, decomposition.weights, max_cells=0)
-    assert not none.tabulated.any()
+    decomposition = decompose(plain, players, weighting, max_order)
+    index = decomposition.index
+    decomposition.tables = build_tables(index, decomposition.weights, max_cells=0)
+    assert not decomposition.tables.tabulated.any()
     bins = np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy() if n_rows > 40 else plain.bins
     bins = np.minimum(bins, (plain.n_bins - 1)[:, None]).astype(bins.dtype)
     out = np.full((len(index.sets) * plain.ensemble.n_outputs, n_rows), np.nan)
-    decomposition.components(index, none, bins, np.arange(len(index.sets)), out)
+    decomposition.components(bins, np.arange(len(index.sets)), out)
     expected = plain.components(players.of_slot.tolist(), weighting, bins)
     for c, members in enumerate(index.sets):
         assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
@@ -307,7 +308,7 @@ def test_streamed_components(plain, players, weighting, max_order, n_rows):
 @weightings
 def test_shapley_sums(plain, players, weighting, pairs, directly, monkeypatch):
     """`shapley_tables` with `accumulate`, and `stream_shapley`: the mean gain over all orders of the players."""
-    decomposition, _ = decompose(plain, players, weighting, 6)
+    decomposition = decompose(plain, players, weighting, 6)
     n = decomposition.n_players
     sums = ShapleySums(decomposition.weights, n, pairs=pairs)
     if directly:

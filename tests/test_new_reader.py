@@ -64,19 +64,17 @@ def trees_of(model):
 
 
 def rows_of(model):
-    """Rows on every threshold and one step to either side, with NaN, infinities and signed zeros."""
-    found = {j: {0.0, -0.0, np.inf, -np.inf, np.nan} for j in range(D)}
+    """Rows on every threshold and one step to either side, with NaN, signed zeros and, if it takes them, infinities."""
+    infinite = [np.inf, -np.inf] if isinstance(model, Acorn) else []
+    found = [[0.0, -0.0, np.nan, *infinite] for _ in range(D)]
     pending = list(trees_of(model).trees)
     while pending:
         if isinstance(node := pending.pop(), Split):
-            t = node.threshold
-            found[node.feature] |= {t, np.nextafter(t, -np.inf), np.nextafter(t, np.inf)}
-            found[node.feature] |= {
-                float(np.float32(t)),
-                float(np.nextafter(np.float32(t), np.float32(np.inf))),
-            }
+            t, single = node.threshold, np.float32(node.threshold)
+            beside = [t, np.nextafter(t, -np.inf), np.nextafter(t, np.inf), float(single)]
+            found[node.feature] += [x for x in beside if np.isfinite(x) or infinite]
             pending += [node.left, node.right]
-    return np.column_stack([RNG.permutation(np.resize(list(found[j]), 40)) for j in range(D)])
+    return np.column_stack([RNG.permutation(np.resize(values, 80)) for values in found])
 
 
 def path_dependent_game(acorn, rows):
@@ -131,7 +129,7 @@ def test_remover(model, weighting):
 
 
 def test_fitted_here():
-    """In a pipeline, on a data frame, and as a member of a voting ensemble."""
+    """In a pipeline, on a data frame, and as a member of a voting ensemble; infinities are refused as the model does."""
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     decomposer = GlexDecomposer(make_pipeline(StandardScaler(), AcornRegressor())).fit(frame, Y)
     margin = decomposer.estimator_.predict(frame)
@@ -140,3 +138,5 @@ def test_fitted_here():
         GlexDecomposer(AcornRegressor().fit(frame, Y)).fit(frame).transform(frame[["b", "a", "c"]])
     voting = VotingRegressor([("small", AcornRegressor(2)), ("deep", AcornRegressor(depth=4))]).fit(X, Y)
     assert_allclose(total(GlexDecomposer(voting).fit(X), X), np.c_[voting.predict(X)], **TOLERANCE)
+    with pytest.raises(ValueError, match="infinity"):
+        GlexDecomposer(AcornRegressor().fit(X, Y)).fit(np.where(X > 1, np.inf, X))

@@ -10,10 +10,10 @@ FIT, ROWS, RESULT = "#d6e8f8", "#fce8cd", "#dcf0d6"
 LEFT, RIGHT, WIDTH, HEIGHT, STEP = 4, 404, 356, 74, 104
 # Level by level, left and right; modules are below skglex/.
 BOXES = [
-    (FIT, "A tree model", "_wrapping.py", "taken as it is, or fitted here"),
+    (FIT, "A tree model", "_wrapping.py, _training.py", "taken as it is, or fitted here"),
     (ROWS, "Rows", "_decomposer.py, _remover.py", "arrays, sparse matrices, data frames"),
     (FIT, "Reader", "readers/", "one file per library"),
-    (ROWS, "Columns of numbers", "_input.py", "checked; categories become codes"),
+    (ROWS, "Columns of numbers", "_input/", "checked; categories become codes"),
     (FIT, "Leaves", "ensemble/_leaves.py, ensemble/_grid.py", "boxes on a grid of all thresholds"),
     (ROWS, "Bins", "kernels/binning.py", "where a value lies on the grid"),
     (FIT, "Weights", "ensemble/_weights.py", "of conditions that are averaged out"),
