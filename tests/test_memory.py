@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, li
 
 # 10,000 leaves: an array of them by rows would take gigabytes, and a copy of the rows, or of the result, tens of
 # megabytes to hundreds. Measured: 40 MiB at most beyond the result, with 64 MiB of working memory.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "n_rows"),
     [

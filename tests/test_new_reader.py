@@ -129,7 +129,7 @@ def test_remover(model, weighting):
 
 
 def test_fitted_here():
-    """In a pipeline, on a data frame, and as a member of a voting ensemble; infinities are refused as the model does."""
+    """In a pipeline, on a data frame, and as a member of a voting ensemble; infinities are refused, as by the model."""
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     decomposer = GlexDecomposer(make_pipeline(StandardScaler(), AcornRegressor())).fit(frame, Y)
     margin = decomposer.estimator_.predict(frame)
