@@ -145,17 +145,9 @@ _CLEAN = str.maketrans("[]<", "___")
 
 def column_names(names: list[str], sets: list[tuple[int, ...]], separator: str) -> list[str]:
     """Names of components, fit for use as XGBoost feature names; two that would be equal raise."""
-    out = [separator.join(names[i] for i in members).translate(_CLEAN) for members in sets]
-    seen: dict[str, tuple[int, ...]] = {}
-    for name, members in zip(out, sets):
-        if name in seen:
-            first, second = ([names[i] for i in m] for m in (seen[name], members))
-            raise ValueError(
-                f"the components of {first} and of {second} would both be called {name!r}: rename a feature or "
-                "choose another separator"
-            )
-        seen[name] = members
-    return out
+    members = [[names[i] for i in own] for own in sets]
+    columns = [(separator.join(own).translate(_CLEAN), f"the component of {own}") for own in members]
+    return _distinct(columns, "called", "rename a feature or choose another separator")
 
 
 def output_names(components: list[str], *, remainder: bool, labels: list[Any] | None) -> list[str]:
@@ -169,12 +161,15 @@ def output_names(components: list[str], *, remainder: bool, labels: list[Any] | 
             for label in labels
             for name, what in block
         ]
+    way_out = "rename a feature or a class" + (", or set remainder=False" if remainder else "")
+    return _distinct(block, "the column", way_out)
+
+
+def _distinct(columns: list[tuple[str, str]], called: str, way_out: str) -> list[str]:
+    """The names among names and what they stand for; two that are equal raise."""
     seen: dict[str, str] = {}
-    for name, what in block:
+    for name, what in columns:
         if name in seen:
-            raise ValueError(
-                f"{seen[name]} and {what} would both be the column {name!r}: rename a feature or a class"
-                + (", or set remainder=False" if remainder else "")
-            )
+            raise ValueError(f"{seen[name]} and {what} would both be {called} {name!r}: {way_out}")
         seen[name] = what
     return list(seen)

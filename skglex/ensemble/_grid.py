@@ -71,9 +71,7 @@ class Grid:
         return self.cuts[self.cut_ptr[slot] : self.cut_ptr[slot + 1]]
 
     @cached_property
-    def _buckets(
-        self,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
+    def _buckets(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Equal parts of each slot's range, eight per cut, and how many cuts lie below each, to shorten the search."""
         n = np.diff(self.cut_ptr)
         ptr = np.concatenate([[0], np.cumsum(8 * n + 2)])

@@ -82,7 +82,9 @@ class StoredComponents:
         edges = iter(np.split(arrays["edges"], ends[:-1]) if len(ends) else [])
         self._tables = [
             self._table(columns, edges, arrays["values"], start)
-            for columns, start in zip(self._columns, _starts(self._shapes(arrays["n_edges"])))
+            for columns, start in zip(
+                self._columns, accumulate(map(prod, self._shapes(arrays["n_edges"])), initial=0)
+            )
         ]
         self._grid = self._make_grid(description["as_float32"])
         names = [c["name"] for c in description["components"]]
@@ -211,12 +213,6 @@ class StoredComponents:
             cells.append(bins_along(axis, self._grid.slot_cuts(slot))[bins[slot]])
         found: NDArray[np.float64] = values[tuple(cells)]
         return found
-
-
-def _starts(shapes: list[tuple[int, ...]]) -> list[int]:
-    """Where each table begins among the values."""
-    sizes = [prod(shape) for shape in shapes]
-    return list(accumulate([0, *sizes]))[:-1]
 
 
 def _read_spec(given: dict[str, Any], n_features: int) -> InputSpec:

@@ -157,7 +157,5 @@ def feature_importance(
 def _by_feature_and_order(decomposer: GlexDecomposer, background: Background) -> NDArray[np.float64]:
     """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|`` over q: (n_features, n_orders, n_outputs)."""
     decomposer._require_components()
-    decomposition = decomposer._decomposition
-    return sum_by_feature_and_order(
-        decomposition, component_means(decomposition, background, **decomposer._work)
-    )
+    means = component_means(decomposer._decomposition, background, **decomposer._work)
+    return sum_by_feature_and_order(decomposer._decomposition, means)

@@ -33,9 +33,8 @@ def draw_panel(
     bare(ax)
     ax.axhline(0, color="0.5", lw=0.8, zorder=1)
     ax.set_ylabel(label)
-    {"steps": _draw_steps, "bars": _draw_bars, "lines": _draw_lines, "grouped bars": _draw_groups}[
-        panel.kind
-    ](ax, panel)
+    draw = {"steps": _draw_steps, "bars": _draw_bars, "lines": _draw_lines, "grouped bars": _draw_groups}
+    draw[panel.kind](ax, panel)
     if len(panel.views) == 2 and legend:
         _legend(ax, panel.views[1])
     low, high = limits

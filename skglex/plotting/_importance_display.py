@@ -186,9 +186,7 @@ class ImportanceDisplay:
 
 def _of_output(decomposer: Any, values: NDArray[np.float64], class_: Any) -> NDArray[np.float64]:
     """Importances of one output, or summed over all."""
-    if values.ndim == 1:
-        output_position(decomposer, class_, "class_")
-        return values
-    return np.asarray(
-        values.sum(axis=1) if class_ is None else values[:, output_position(decomposer, class_, "class_")]
-    )
+    if values.ndim == 2 and class_ is None:
+        return np.asarray(values.sum(axis=1))
+    output = output_position(decomposer, class_, "class_")
+    return values if values.ndim == 1 else np.asarray(values[:, output])

@@ -88,9 +88,8 @@ class WaterfallDisplay:
         import_optional("matplotlib.pyplot", "plots")
         output = output_position(decomposer, class_, "class_")
         row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
-        parts = np.asarray(decomposer.transform(row), dtype=np.float64).reshape(decomposer._n_outputs, -1)[
-            output
-        ]
+        parts = np.asarray(decomposer.transform(row), dtype=np.float64)
+        parts = parts.reshape(decomposer._n_outputs, -1)[output]
         components = decomposer.components_
         values, rest = parts[: len(components)], parts[len(components) :]
         order = np.argsort(-np.abs(values), kind="stable")

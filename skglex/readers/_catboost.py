@@ -55,14 +55,12 @@ def _to_json(model: Any, names: list[str]) -> dict[str, Any]:
             model.save_model(str(path), format="json")
         except cb.CatBoostError as error:
             other = [*model.get_text_feature_indices(), *model.get_embedding_feature_indices()]
+            why = (
+                f", since it has the text or embedding features {[names[i] for i in other]}" if other else ""
+            )
             raise ValueError(
-                f"CatBoost {cb.__version__} cannot write this model as JSON"
-                + (
-                    f", since it has the text or embedding features {[names[i] for i in other]}"
-                    if other
-                    else ""
-                )
-                + ". Train it on numeric and one-hot categorical features"
+                f"CatBoost {cb.__version__} cannot write this model as JSON{why}. Train it on numeric and one-hot "
+                "categorical features"
             ) from error
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return content

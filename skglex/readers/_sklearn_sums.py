@@ -95,9 +95,7 @@ def _merge_inputs(model: Any, reads: list[ReadModel], terms: list[Term]) -> Inpu
     for field in fields(InputSpec):
         for spec in specs:
             value = getattr(spec, field.name)
-            if (
-                field.name == "frame_categories" and not value
-            ):  # no categorical columns, or none that it knows of
+            if field.name == "frame_categories" and not value:  # no categorical columns that it knows of
                 continue
             if field.name not in _MERGED and repr(value) != repr(getattr(InputSpec(0), field.name)):
                 raise ValueError(
