@@ -274,7 +274,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         self._list_components(Xt)
         if self._too_many is None:
             self._decomposition.tabulate(**self._work)
-            warn_of_streaming(self._decomposition.tables.tabulated)
+            warn_of_streaming(self._decomposition.tabulated)
         self._keep_weights()
         return self
 
@@ -305,10 +305,14 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         self._column_names()  # raises where two are equal
 
     def _keep_weights(self) -> None:
-        """Where the background is out of this process, keep what SHAP values need of it, for copies that have none."""
+        """Where the background is out of this process, keep what is needed of it, for copies that have none."""
         weights, players = self._decomposition.weights, self._decomposition.players
         can_keep = getattr(weights.weighting, "can_keep", None)
-        if can_keep and can_keep(int(players.fixed_ptr[-1])) and not players.wide.any():
+        if can_keep is None:
+            return
+        if self._too_many is None:
+            self._decomposition.tables  # noqa: B018 - filled while the background is within reach
+        if can_keep(int(players.fixed_ptr[-1])) and not players.wide.any():
             weights.dense(0, weights.groups.n_groups, n_jobs=self.n_jobs)
 
     def transform(self, X: Any) -> Any:

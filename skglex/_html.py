@@ -62,7 +62,7 @@ class ComponentsHTMLMixin:
 
 def _largest_components(decomposer: Any) -> str:
     """An HTML table, or nothing where it would take long."""
-    tabulated, n_rows = decomposer._decomposition.tables.tabulated, decomposer._background.n_rows
+    tabulated, n_rows = decomposer._decomposition.tabulated, decomposer._background.n_rows
     look_ups = n_rows * (tabulated.sum() + _STREAMED * (~tabulated).sum())
     if "component_importances" not in decomposer._lazy and look_ups > _MOST_LOOK_UPS:
         return ""

@@ -199,7 +199,7 @@ def test_tables_and_streaming_agree(monkeypatch, many_rows):
     dec = GlexDecomposer(MODEL).fit(X)
     assert dec._decomposition.tables.tabulated.all()
     monkeypatch.setattr(_tables, "MAX_CELLS", 60)
-    monkeypatch.setitem(_tables.build_tables.__kwdefaults__, "max_cells", 60)
+    monkeypatch.setitem(_tables.lay_out_tables.__kwdefaults__, "max_cells", 60)
     streamed = GlexDecomposer(MODEL).fit(X)
     assert 0 < streamed._decomposition.tables.tabulated.sum() < len(streamed.components_)
     assert np.allclose(dec.transform(X), streamed.transform(X), atol=1e-12)
@@ -701,7 +701,7 @@ def test_importances_are_means_over_tables_and_rows(monkeypatch):
     model = xgb.XGBClassifier(n_estimators=8, max_depth=4).fit(X, rng.integers(0, 3, size=700))
     expected, found = None, []
     for max_cells in [1 << 21, 300, 0]:  # all, some, and none of the components have a table
-        monkeypatch.setitem(_tables.build_tables.__kwdefaults__, "max_cells", max_cells)
+        monkeypatch.setitem(_tables.lay_out_tables.__kwdefaults__, "max_cells", max_cells)
         monkeypatch.setattr(_tables, "TOTAL_CELLS", max_cells)
         for n_jobs in [1, 2]:
             dec = GlexDecomposer(model, n_jobs=n_jobs).fit(X, sample_weight=weight)

@@ -258,7 +258,7 @@ def check_case(case, patch):
             assert np.array_equal(threads.shap_values(rows), dec.set_params(n_jobs=1).shap_values(rows))
 
     # one engine against another
-    patch.setitem(_tables.build_tables.__kwdefaults__, "max_cells", 0)
+    patch.setitem(_tables.lay_out_tables.__kwdefaults__, "max_cells", 0)
     assert np.allclose(fitted().transform(rows), transformed, **exact)
     for factor in (0.0, 1e9):
         patch.setattr(_shapley, "_FACTOR", factor)

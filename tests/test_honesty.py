@@ -98,7 +98,7 @@ def test_streamed_components(data, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error", StreamedComponentsWarning)
         decomposer.fit(X)
-    monkeypatch.setitem(_tables.build_tables.__kwdefaults__, "max_cells", 300)
+    monkeypatch.setitem(_tables.lay_out_tables.__kwdefaults__, "max_cells", 300)
     with pytest.warns(StreamedComponentsWarning, match=r"\d+ of 15 components"):
         decomposer.fit(X)
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skglex.components import Decomposition, average_out
 from skglex.components._shapley import ShapleySums
-from skglex.components._tables import build_tables
+from skglex.components._tables import lay_out_tables
 from skglex.ensemble._patterns import GROUP_BITS, group_patterns
 from skglex.ensemble._players import assign_players
 from skglex.ensemble._sums import LeafSum
@@ -288,12 +288,13 @@ def test_tables(plain, players, weighting, max_order):
 @pytest.mark.parametrize("max_order", [1, 6])
 @pytest.mark.parametrize("n_rows", [40, 600])
 @weightings
-def test_streamed_components(plain, players, weighting, max_order, n_rows):
+def test_streamed_components(plain, players, weighting, max_order, n_rows, monkeypatch):
     """`stream_components` for few rows, `component_tables` for many."""
     decomposition = decompose(plain, players, weighting, max_order)
     index = decomposition.index
-    decomposition.tables = build_tables(index, decomposition.weights, max_cells=0)
-    assert not decomposition.tables.tabulated.any()
+    monkeypatch.setitem(lay_out_tables.__kwdefaults__, "max_cells", 0)
+    decomposition.tabulate(None, 0)
+    assert not decomposition.tabulated.any()
     bins = np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy() if n_rows > 40 else plain.bins
     bins = np.minimum(bins, (plain.n_bins - 1)[:, None]).astype(bins.dtype)
     out = np.full((len(index.sets) * plain.ensemble.n_outputs, n_rows), np.nan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,18 @@ from skglex.components._component import Axis
 from skglex.components._index import ComponentIndex, index_components
 from skglex.components._shapley import ShapleySums
 from skglex.components._streaming import add_streamed
-from skglex.components._tables import LARGEST_TABLE, MAX_CELLS, ComponentTables, build_tables, table_axes
+from skglex.components._tables import (
+    LARGEST_TABLE,
+    MAX_CELLS,
+    ComponentTables,
+    fill_tables,
+    lay_out_tables,
+    table_axes,
+)
 from skglex.ensemble import FixedWeights, LeafEnsemble, LeafSum, Players, Weighting, group_patterns
+
+# Threads that share a decomposition fill its tables once.
+_FILLING = Lock()
 
 
 class Decomposition:
@@ -32,14 +43,13 @@ class Decomposition:
 
     Attributes
     ----------
-    index, tables : ComponentIndex, ComponentTables
-        The components and their tables, once `list_components` and `tabulate` were asked for them.
+    index : ComponentIndex
+        The components, once `list_components` was asked for them.
     complete : bool
         Whether the components that are listed are all that the model has.
     """
 
     index: ComponentIndex
-    tables: ComponentTables
     complete: bool
 
     def __init__(
@@ -94,8 +104,23 @@ class Decomposition:
         )
 
     def tabulate(self, n_jobs: int | None, verbose: int) -> None:
-        """Make the tables of the components that are small enough for one."""
-        self.tables = build_tables(self.index, self.weights, n_jobs=n_jobs, verbose=verbose)
+        """Lay out the tables of the components that are small enough for one."""
+        self._tables = lay_out_tables(self.index, self.weights, n_jobs=n_jobs)
+        self._unfilled: dict[str, Any] | None = {"n_jobs": n_jobs, "verbose": verbose}
+
+    @property
+    def tabulated(self) -> NDArray[np.bool_]:
+        """Which components have a table."""
+        return self._tables.tabulated
+
+    @property
+    def tables(self) -> ComponentTables:
+        """The components' tables, filled when first asked for: SHAP values and partial dependence need none."""
+        with _FILLING:
+            if self._unfilled is not None:
+                self._tables = fill_tables(self._tables, self.index, self.weights, **self._unfilled)
+                self._unfilled = None
+        return self._tables
 
     def component_table(
         self,
@@ -120,14 +145,14 @@ class Decomposition:
                 f"the table of this component would have {size:,.0f} cells ({size / 2**27:,.1f} GiB). Use "
                 "evaluate(X), or train on fewer bins (max_bin)"
             )
-        return build_tables(
+        alone = lay_out_tables(
             self.index,
             self.weights,
             wanted=np.array([position]),
             max_cells=max(MAX_CELLS, int(size)),
             n_jobs=n_jobs,
-            verbose=verbose,
         )
+        return fill_tables(alone, self.index, self.weights, n_jobs=n_jobs, verbose=verbose)
 
     def components(
         self,
@@ -139,7 +164,7 @@ class Decomposition:
         verbose: int = 0,
     ) -> None:
         """Write the chosen components: output o's i-th to ``out[o * (rows / outputs) + i]``."""
-        by_table = self.tables.tabulated[chosen]
+        by_table = self.tabulated[chosen]
         column = np.arange(len(chosen))
         if by_table.any():
             self.tables.look_up(bins, chosen[by_table], column[by_table], self.n_outputs, out, n_jobs)

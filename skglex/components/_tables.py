@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class ComponentTables:
     table_ptr, n_cells : ndarray
         Table of component ``c``: (n_outputs, n_cells[c]) values from ``table_ptr[c]``.
     values : ndarray, float64
+        Empty until `fill_tables`.
     """
 
     tabulated: NDArray[np.bool_]
@@ -84,16 +85,15 @@ class ComponentTables:
         )
 
 
-def build_tables(
+def lay_out_tables(
     index: ComponentIndex,
     weights: FixedWeights,
     *,
     wanted: NDArray[np.int64] | None = None,
     max_cells: int | None = None,
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> ComponentTables:
-    """Build the tables that fit: the smallest first, each within ``max_cells``, all within the total.
+    """Lay out the tables that fit: the smallest first, each within ``max_cells``, all within the total.
 
     With ``wanted``, only those components are considered. Budgets shrink with scikit-learn's ``working_memory``.
     """
@@ -139,12 +139,9 @@ def build_tables(
         for a in range(axis_ptr[c + 1] - 2, axis_ptr[c] - 1, -1):
             stride[a] = stride[a + 1] * axis_size[a + 1]
     table_ptr = np.concatenate([[0], np.cumsum(n_cells * ensemble.n_outputs)])[:-1].astype(np.int64)
-    values = np.zeros(int((n_cells * ensemble.n_outputs).sum()))
-    tables = ComponentTables(
-        tabulated, axis_ptr, axis_slot, axis_size, map_ptr, maps, stride, table_ptr, n_cells, values
+    return ComponentTables(
+        tabulated, axis_ptr, axis_slot, axis_size, map_ptr, maps, stride, table_ptr, n_cells, np.empty(0)
     )
-    _fill(tables, index, weights, events, n_jobs, verbose)
-    return tables
 
 
 def _choose_tabulated(
@@ -159,17 +156,18 @@ def _choose_tabulated(
     return tabulated
 
 
-def _fill(
+def fill_tables(
     tables: ComponentTables,
     index: ComponentIndex,
     weights: FixedWeights,
-    events: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]],
-    n_jobs: int | None,
-    verbose: int,
-) -> None:
-    """Add every leaf at the corners of its box, then sum along the axes."""
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> ComponentTables:
+    """The tables with their values: every leaf is added at the corners of its box, then sums run along the axes."""
     ensemble, players, n_cells = weights.ensemble, weights.players, tables.n_cells
-    chosen = np.flatnonzero(tables.tabulated)
+    tables = replace(tables, values=np.zeros(int(n_cells.sum()) * ensemble.n_outputs))
+    chosen, events = np.flatnonzero(tables.tabulated), _events(ensemble)
     for leaves, fixed_start, fixed in weights.chunks(n_jobs=n_jobs, verbose=verbose):
         order, pset_ptr = _leaves_by_pset(index, leaves)
         run(
@@ -196,6 +194,7 @@ def _fill(
         ],
         n_jobs=n_jobs,
     )
+    return tables
 
 
 def table_axes(
