@@ -135,18 +135,25 @@ def accumulate(
     columns) starts at ``value_ptr[g] - value_ptr[g0]``. Groups without a table add nothing.
     """
     if r1 - r0 < FEW_ROWS:
+        # the tables are far away: all places are found first, so that several are fetched at a time
+        place = np.empty(g1 - g0, np.int64)
         for r in range(r0, r1):
             for g in range(g0, g1):
-                n_columns = column_ptr[g + 1] - column_ptr[g]
-                if table_ptr[g] == table_ptr[g + 1] or n_columns == 0:
+                if table_ptr[g] == table_ptr[g + 1]:
+                    place[g - g0] = -1
                     continue
                 pattern = _pattern_of_row(bins, r, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1])
-                at = value_ptr[g] - value_ptr[g0] + pattern * n_columns
-                for k in range(n_columns):
-                    out[column[column_ptr[g] + k], r] += tables[at + k]
+                n_columns = column_ptr[g + 1] - column_ptr[g]
+                place[g - g0] = value_ptr[g] - value_ptr[g0] + pattern * n_columns
+            for g in range(g0, g1):
+                at = place[g - g0]
+                if at >= 0:
+                    for k in range(column_ptr[g], column_ptr[g + 1]):
+                        out[column[k], r] += tables[at]
+                        at += 1
         return
     pattern = np.empty(LONG_BLOCK, np.uint16)
-    at = np.empty(LONG_BLOCK, np.uint32)
+    row_at = np.empty(LONG_BLOCK, np.uint32)
     for start in range(r0, r1, LONG_BLOCK):
         stop = min(start + LONG_BLOCK, r1)
         n = stop - start
@@ -156,9 +163,9 @@ def accumulate(
                 continue
             violations(bins, start, stop, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1], pattern)
             for r in range(n):
-                at[r] = pattern[r] * n_columns
+                row_at[r] = pattern[r] * n_columns
             for k in range(n_columns):
                 table = tables[value_ptr[g] - value_ptr[g0] + k :]
                 target = out[column[column_ptr[g] + k], start:stop]
                 for r in range(n):
-                    target[r] += table[np.uint64(at[r])]  # unsigned: no wrap-around to look out for
+                    target[r] += table[np.uint64(row_at[r])]  # unsigned: no wrap-around to look out for
