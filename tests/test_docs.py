@@ -3,6 +3,7 @@
 import doctest
 import re
 import runpy
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -98,6 +99,22 @@ def test_architecture_picture():
     names = [name for line in re.findall(r"monospace\">([^<]+)<", picture) for name in line.split(", ")]
     assert len(names) > 12
     assert not missing(names, [PACKAGE])
+
+
+def test_listed_types_exist():
+    """Those to be trusted in docs/persistence.rst, some of them below the package that their line begins with."""
+    page = (ROOT / "docs" / "persistence.rst").read_text(encoding="utf-8")
+    names = []
+    for item in re.findall(r"(?ms)^\* (``skglex\..*?)(?=\n\*|\n\n)", page):
+        package, *below = re.findall(r"``([\w.*]+)``", item)
+        names += [
+            package,
+            *(name if name.startswith("skglex") else package.rstrip("*") + name for name in below),
+        ]
+    assert len(names) > 20
+    for name in names:
+        module, _, member = name.rpartition(".")
+        assert member == "*" or hasattr(import_module(module), member), name
 
 
 def test_contributing_names_what_exists():
