@@ -8,6 +8,7 @@ buckets, so that one pass over the rows, without sorting them, is all a candidat
 import numpy as np
 from numba import njit
 
+from skglex.kernels.bitsets import count_ones
 from skglex.kernels.planted_loss import (
     LOG_LOSS,
     SQUARED_ERROR,
@@ -30,23 +31,13 @@ FEW_CODES = 1024
 
 _TIE = 1e-9
 
-_ONE, _TWO, _FOUR, _SIX, _FIFTY_SIX, _LOW = (np.uint64(v) for v in (1, 2, 4, 6, 56, 63))
-_M1, _M2, _M4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
-_H01 = np.uint64(0x0101010101010101)
+_ONE, _SIX, _LOW = (np.uint64(v) for v in (1, 6, 63))
 
 
 @njit(cache=True, nogil=True)
 def is_lower(loss, best, rule):
     """Whether a loss is lower than the best one by more than rounding: two ways to the same children tie."""
     return loss < best - _TIE * abs(best) if rule == RANDOM and best < np.inf else loss < best
-
-
-@njit(cache=True, nogil=True)
-def _popcount(x):
-    x = x - ((x >> _ONE) & _M1)
-    x = (x & _M2) + ((x >> _TWO) & _M2)
-    x = (x + (x >> _FOUR)) & _M4
-    return np.int64((x * _H01) >> _FIFTY_SIX)
 
 
 @njit(cache=True, nogil=True)
@@ -82,7 +73,7 @@ def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out)
     bits[last >> _SIX] &= ~(_ONE << (last & _LOW))
     n_distinct = np.int64(0)
     for w in range(n_words):
-        n_distinct += _popcount(bits[w])
+        n_distinct += np.int64(count_ones(bits[w]))
     size = _choose(state, n_distinct, n_try, rule, out)
     seen = 0
     j = 0
@@ -90,13 +81,13 @@ def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out)
         if j == size:
             break
         word = bits[w]
-        count = _popcount(word)
+        count = np.int64(count_ones(word))
         while j < size and out[j] < seen + count:
             rest = word
             for _ in range(out[j] - seen):
                 rest &= rest - _ONE
             lowest = rest & (~rest + _ONE)
-            out[j] = 64 * w + _popcount(lowest - _ONE)
+            out[j] = 64 * w + np.int64(count_ones(lowest - _ONE))
             j += 1
         seen += count
     return size
