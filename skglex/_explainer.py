@@ -14,13 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from skglex._distributed import per_partition
 from skglex._features import FeatureGroups, resolve_features
 from skglex._input import bin_chunks, bin_rows
-from skglex._memory import check_memory, scaled
+from skglex._memory import check_memory, rows_at_a_time
 from skglex._wrapping import TreeModelWrapper
 from skglex.components import Axis, Decomposition, average_out, bins_along, shapley_means
 from skglex.ensemble import Background
-
-# Numbers of a buffer that a chunk of output goes through: 128 MB of float64.
-_BUFFER = 1 << 24
 
 
 class TreeModelExplainer(TreeModelWrapper):
@@ -95,8 +92,8 @@ class TreeModelExplainer(TreeModelWrapper):
         decomposition = self._decomposition
         averaged = average_out(decomposition.ensemble, decomposition.weighting, keep, self.n_jobs)
 
-        def compute(bins: NDArray[Any], **work: Any) -> NDArray[np.float64]:
-            return averaged(bins, self.n_jobs)
+        def compute(bins: NDArray[Any], *, n_jobs: int | None, verbose: int) -> NDArray[np.float64]:
+            return averaged(bins, n_jobs)
 
         return self._squeeze(self._on_rows(Xt, (), compute, "partial dependence").T)
 
@@ -213,7 +210,7 @@ class TreeModelExplainer(TreeModelWrapper):
         grid = self._model.ensemble.grid
         chunks = bin_chunks(Xt, grid)
         if len(chunks) > 1 or np.dtype(self.dtype) != np.float64:
-            size = max(scaled(_BUFFER) // max(width, 1), 1024)
+            size = rows_at_a_time(width)
             chunks = [(a, min(a + size, stop)) for start, stop in chunks for a in range(start, stop, size)]
         for start, stop in chunks:
             yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)

@@ -83,6 +83,11 @@ def inverse_link(link: str, margin: Margin) -> Margin:
     return _INVERSE[name](margin if factor == 1 else factor * margin)
 
 
+def join_link(name: str, factor: float) -> str:
+    """An inverse link that multiplies the margin by a factor first."""
+    return name if factor == 1 else f"{name} {factor!r}"
+
+
 def split_link(link: str) -> tuple[str, float]:
     """Name and factor of an inverse link."""
     name, _, factor = link.partition(" ")

@@ -9,11 +9,18 @@ from sklearn import get_config
 
 # scikit-learn's default working_memory, in MiB: all budgets are stated for it.
 _STATED_FOR = 1024
+# Numbers of a buffer that output goes through in chunks of rows.
+_BUFFER = 1 << 24
 
 
 def scaled(size: int) -> int:
     """A budget, less where scikit-learn's ``working_memory`` is set below its default: in proportion."""
     return max(int(size * min(1.0, get_config()["working_memory"] / _STATED_FOR)), 1)
+
+
+def rows_at_a_time(width: int) -> int:
+    """How many rows of ``width`` float64 numbers a buffer of 128 MB takes, at least 1,024."""
+    return max(scaled(_BUFFER) // max(width, 1), 1024)
 
 
 def check_memory(shape: tuple[int, ...], what: str) -> None:

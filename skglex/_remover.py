@@ -299,7 +299,7 @@ class FeatureRemover(DebiasedPredictor):
         """E_l of every leaf's conditions on the removed features."""
         ensemble = self._model.ensemble
         removed = np.isin(ensemble.grid.features, self._removed)[ensemble.entry_slot]
-        return self._make_weighting().joint(ensemble, removed, self.n_jobs)
+        return self._make_weighting().joint_weights(ensemble, removed, self.n_jobs)
 
     def _resolve_removed(self, X: Any, Xt: Any) -> set[int]:
         """Positions of the removed features among the model's; notes the raw columns that go entirely."""

@@ -211,7 +211,7 @@ def test_tables_and_streaming_agree(monkeypatch, many_rows):
 
 def test_table_budget(monkeypatch):
     """Small chunks of leaves and of rows give the same numbers."""
-    from skglex import _explainer
+    from skglex import _memory
     from skglex._input import _bins
     from skglex.components import _shapley
     from skglex.ensemble import _fixed, _patterns
@@ -223,7 +223,7 @@ def test_table_budget(monkeypatch):
     for module in (_fixed, _patterns, _shapley):
         monkeypatch.setattr(module, "TABLE_BUDGET", 1 << 9)
     monkeypatch.setattr(_bins, "BIN_BUDGET", 8 * 1500)
-    monkeypatch.setattr(_explainer, "_BUFFER", 1 << 10)
+    monkeypatch.setattr(_memory, "_BUFFER", 1 << 10)
     dec = GlexDecomposer(MODEL, max_interaction=3).fit(X)
     for ours, whole in zip(
         (dec.transform(many), dec.shap_values(many), dec.shap_interaction_values(many)), expected

@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifi
 
 from skglex import GlexDecomposer
 from skglex._debiased import debiased_booster, onnx_model
-from skglex._debiased._forest import Forest, without_gaps
+from skglex._debiased._forest import Forest, drop_removed_splits
 from skglex._debiased._grow import grow_forest
 from skglex._input import InputSpec, bin_rows
 from skglex.ensemble._weights import Background, Empirical, PathDependent
@@ -96,7 +96,7 @@ def leaf_weights(ensemble, bins, removed, weighting):
     weighting = (
         Empirical(Background(bins, np.ones(bins.shape[1]))) if weighting == "empirical" else PathDependent()
     )
-    return gone, weighting.joint(ensemble, gone[ensemble.entry_slot], None)
+    return gone, weighting.joint_weights(ensemble, gone[ensemble.entry_slot], None)
 
 
 def debiased_margin(ensemble, bins, gone, weight):
@@ -336,7 +336,7 @@ def evaluate(forest, answers):
 @given(forest=forests())
 def test_without_gaps_is_the_same_sum(forest):
     """`bound_nodes` and `side_by_side`."""
-    new, origin = without_gaps(forest)
+    new, origin = drop_removed_splits(forest)
     inner = new.left >= 0
     assert (new.split[inner] >= 0).all()
     assert (new.split[~inner] == -1).all()

@@ -217,7 +217,9 @@ def test_fixed_weights(plain, players, weighting):
     """`fixed_from_ratios`; `pattern_histogram` with `fixed_from_histogram`; all groups, and the later ones."""
     groups = group_patterns(plain.ensemble)
     for first in {0, groups.n_groups // 2}:
-        fixed = plain.weighting(weighting).fixed(plain.ensemble, players, groups, first, groups.n_groups)
+        fixed = plain.weighting(weighting).table_weights(
+            plain.ensemble, players, groups, first, groups.n_groups
+        )
         origin = players.fixed_ptr[groups.group_leaf[first]]
         for i in range(groups.group_leaf[first], plain.ensemble.n_leaves):
             leaf = plain.leaves[i]

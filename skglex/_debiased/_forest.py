@@ -59,7 +59,7 @@ class Forest:
         return np.array(out, dtype=np.int64)
 
 
-def without_gaps(forest: Forest) -> tuple[Forest, NDArray[np.int64]]:
+def drop_removed_splits(forest: Forest) -> tuple[Forest, NDArray[np.int64]]:
     """An equal sum of ordinary trees: none has an inner node without a split.
 
     A tree becomes a few trees, and the number of nodes hardly grows: an inner node without a split goes, its

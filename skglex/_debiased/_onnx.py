@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from skglex._debiased._forest import Forest, without_gaps
+from skglex._debiased._forest import Forest, drop_removed_splits
 from skglex._debiased._grow import Splits, grow_forest
 from skglex._debiased._onnx_graph import Graph
 from skglex._input import LARGEST_ZERO, InputSpec
@@ -126,7 +126,7 @@ def _add_trees(
 ) -> str:
     """The sum of the trees, without base, of shape (n_samples, n_outputs)."""
     grown, splits = grow_forest(ensemble, removed, value)
-    forest, origin = without_gaps(grown)
+    forest, origin = drop_removed_splits(grown)
     x, column = _add_memberships(graph, x, splits, ensemble.grid, spec)
     output = ensemble.output[ensemble.tree_ptr[:-1]][origin]
     trees = _tree_attributes(graph.onnx, forest, splits, column, ensemble.grid, output, ensemble.n_outputs)

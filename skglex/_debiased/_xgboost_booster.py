@@ -11,7 +11,7 @@ import numpy as np
 import xgboost as xgb
 from numpy.typing import NDArray
 
-from skglex._debiased._forest import Forest, without_gaps
+from skglex._debiased._forest import Forest, drop_removed_splits
 from skglex.readers import counted_trees
 
 _PER_NODE = ("split_indices", "split_conditions", "split_type", "default_left")
@@ -64,9 +64,7 @@ def debiased_booster(
     if not trees:
         return booster
     source = _concatenate(trees)
-    forest = _read_forest(
-        trees, source, np.ones(len(trees)) if tree_weight is None else np.array(tree_weight)
-    )
+    forest = _read_forest(trees, np.ones(len(trees)) if tree_weight is None else np.array(tree_weight))
     leaves = forest.leaves()
     if len(leaves) != len(leaf_weight):
         raise ValueError(
@@ -74,7 +72,7 @@ def debiased_booster(
         )
     forest.value[leaves] *= leaf_weight[:, None]
     gone = np.isin(source["split_indices"].astype(np.int64), list(removed))
-    debiased, origin = without_gaps(replace(forest, split=np.where(gone, -1, forest.split)))
+    debiased, origin = drop_removed_splits(replace(forest, split=np.where(gone, -1, forest.split)))
 
     inner["model"]["trees"] = _write_trees(trees, source, forest, debiased, origin)
     inner["model"]["tree_info"] = np.array(inner["model"]["tree_info"])[origin].tolist()
@@ -89,16 +87,14 @@ def debiased_booster(
 
 
 def _concatenate(trees: list[dict[str, Any]]) -> dict[str, NDArray[np.float64]]:
-    """Arrays over the nodes of all trees; cover is missing from vector trees of XGBoost < 3."""
+    """Arrays over the nodes of all trees; cover is missing from vector trees of old versions."""
     names = [*_PER_NODE, *(name for name in ("loss_changes", "sum_hessian") if name in trees[0])]
     return {
         name: np.concatenate([np.array(tree[name], dtype=np.float64) for tree in trees]) for name in names
     }
 
 
-def _read_forest(
-    trees: list[dict[str, Any]], source: dict[str, NDArray[np.float64]], tree_weight: NDArray[np.float64]
-) -> Forest:
+def _read_forest(trees: list[dict[str, Any]], tree_weight: NDArray[np.float64]) -> Forest:
     """The model's trees; a split is the number of its node."""
     sizes = np.array([len(tree["left_children"]) for tree in trees])
     roots = np.cumsum(sizes) - sizes

@@ -118,13 +118,13 @@ class PartitionedEmpirical:
         self.background = background
         self._kept: dict[tuple[Any, ...], NDArray[np.float64]] = {}
 
-    def joint(
+    def joint_weights(
         self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], n_jobs: int | None
     ) -> NDArray[np.float64]:
         compute = partial(_joint, ensemble=ensemble, averaged=averaged)
         return self._keep(("joint", np.packbits(averaged).tobytes()), ensemble.n_leaves, compute)
 
-    def fixed(
+    def table_weights(
         self, ensemble: LeafEnsemble, players: Players, groups: PatternGroups, first: int, last: int
     ) -> NDArray[np.float64]:
         ptr = players.fixed_ptr
@@ -134,7 +134,7 @@ class PartitionedEmpirical:
         kept = self._keep(("fixed", _digest(ptr)), int(ptr[-1]), compute)
         return kept[ptr[groups.group_leaf[first]] : ptr[groups.group_leaf[last]]]
 
-    def ranked(
+    def ranked_weights(
         self, ensemble: LeafEnsemble, players: Players, wanted: RankedSubsets, n_jobs: int | None
     ) -> NDArray[np.float64]:
         compute = partial(_ranked, ensemble=ensemble, players=players, wanted=wanted)
@@ -191,12 +191,12 @@ def _add(terms: list[Any]) -> Any:
 
 
 def _joint(part: Background, *, ensemble: LeafEnsemble, averaged: NDArray[np.bool_]) -> NDArray[np.float64]:
-    return Empirical(part).joint(ensemble, averaged, 1)
+    return Empirical(part).joint_weights(ensemble, averaged, 1)
 
 
 def _fixed(part: Background, *, first: int, last: int, **model: Any) -> NDArray[np.float64]:
-    return Empirical(part).fixed(**model, first=first, last=last)
+    return Empirical(part).table_weights(**model, first=first, last=last)
 
 
 def _ranked(part: Background, **model: Any) -> NDArray[np.float64]:
-    return Empirical(part).ranked(**model, n_jobs=1)
+    return Empirical(part).ranked_weights(**model, n_jobs=1)

@@ -32,7 +32,7 @@ def column_values(X: Any, feature: int, spec: InputSpec) -> NDArray[np.float64]:
     if feature in spec.encoders:
         return spec.encoders[feature](column)
     if is_frame(X):
-        return _frame_values(column, X.columns[feature], known, spec.unknown_is_missing, spec.by_value)
+        return _frame_values(column, X.columns[feature], known, spec)
     if known is not None and spec.by_value:
         return _category_codes(column.tolist(), known)
     return np.asarray(column, dtype=np.float64)
@@ -41,19 +41,18 @@ def column_values(X: Any, feature: int, spec: InputSpec) -> NDArray[np.float64]:
 def _frame_values(
     column: Any,
     name: Any,
-    categories: NDArray[Any] | None = None,
-    unknown_is_missing: bool = False,
-    by_value: bool = False,
+    categories: NDArray[Any] | None,
+    spec: InputSpec,
 ) -> NDArray[np.float64]:
     """One data-frame column as numbers; missing is NaN.
 
     A categorical column becomes the model's codes: by value where the model keeps the ``categories`` it was
-    trained on, else the column's own codes or, ``by_value``, the numbers that its categories are. ``by_value``,
-    a column that is not categorical is looked up among the ``categories``, too.
+    trained on, else the column's own codes or, by ``spec.by_value``, the numbers that its categories are. By that, a
+    column that is not categorical is looked up among the ``categories``, too.
     """
     values, codes = _categorical(column)
     if codes is None:
-        if categories is not None and by_value:
+        if categories is not None and spec.by_value:
             return _category_codes(column.to_list(), categories)
         if categories is not None:
             raise ValueError(
@@ -64,7 +63,7 @@ def _frame_values(
     if categories is None:
         return (
             np.append(_as_numbers(values, name), np.nan)[codes]
-            if by_value
+            if spec.by_value
             else np.where(codes < 0, np.nan, codes)
         )
     position = {value: code for code, value in enumerate(categories.tolist())}
@@ -72,7 +71,7 @@ def _frame_values(
     out = np.full(len(codes), np.nan)
     known = codes >= 0
     out[known] = new[codes[known]]
-    if unknown_is_missing:
+    if spec.unknown_is_missing:
         out[out == -1] = np.nan
     if (out == -1).any():
         unseen = sorted({str(values[c]) for c in codes[known][out[known] == -1]})

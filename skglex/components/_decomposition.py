@@ -76,7 +76,7 @@ class Decomposition:
         """m of the empty set, one per output."""
         ensemble = self.ensemble
         averaged = np.ones(len(ensemble.leaf_condition), dtype=bool)
-        value = ensemble.value * self.weighting.joint(ensemble, averaged, n_jobs)[:, None]
+        value = ensemble.value * self.weighting.joint_weights(ensemble, averaged, n_jobs)[:, None]
         out = ensemble.base.copy()
         np.add.at(out, ensemble.output[:, None] + np.arange(value.shape[1]), value)
         return out
@@ -212,4 +212,4 @@ def average_out(
 
     It is the sum of all components whose features lie in ``keep``.
     """
-    return LeafSum(ensemble, keep, weighting.joint(ensemble, ~keep[ensemble.entry_slot], n_jobs))
+    return LeafSum(ensemble, keep, weighting.joint_weights(ensemble, ~keep[ensemble.entry_slot], n_jobs))

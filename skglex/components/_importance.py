@@ -7,14 +7,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._memory import scaled
+from skglex._memory import rows_at_a_time
 from skglex._parallel import run, weight_chunks
 from skglex.components._decomposition import Decomposition
 from skglex.ensemble import Background
 from skglex.kernels.moments import mean_absolute
 
-# Numbers of the buffer that values without a table go through: 128 MB of float64.
-_BUFFER = 1 << 24
 # Components whose means are computed at a time while the strongest are looked for.
 _BATCH = 64
 
@@ -70,7 +68,7 @@ def _component_means(
     if len(streamed):
         width = len(streamed) * n_outputs
         total = np.zeros(width)
-        size = max(scaled(_BUFFER) // width, 1024)
+        size = rows_at_a_time(width)
         for start in range(0, len(weight), size):
             some = np.ascontiguousarray(bins[:, start : start + size])
             values = np.empty((width, some.shape[1]))
@@ -102,7 +100,7 @@ def _shapley_means(
 ) -> NDArray[np.float64]:
     bins, weight = background.bins, background.weight
     total = np.zeros((decomposition.n_outputs, decomposition.n_players))
-    size = max(scaled(_BUFFER) // max(total.size, 1), 1024)
+    size = rows_at_a_time(total.size)
     for start in range(0, len(weight), size):
         part = np.ascontiguousarray(bins[:, start : start + size])
         values = decomposition.shapley(part, n_jobs=n_jobs, verbose=verbose)

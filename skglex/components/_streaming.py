@@ -46,7 +46,7 @@ def add_streamed(
         n_items = np.zeros(ensemble.n_leaves, np.int64)
         n_items[leaves] = np.where(in_groups[leaves], np.diff(item_ptr)[index.pset_of_leaf[leaves]], 0)
         groups = np.searchsorted(weights.groups.group_leaf, [leaves[0], leaves[-1] + 1])
-        for tables in _group_tables(
+        for tables in _tables_of_groups(
             weights, groups, n_items, index.pset_of_leaf, items, start, fixed, out, n_jobs
         ):
             tables.add_to(
@@ -69,7 +69,7 @@ def add_streamed(
         )
 
 
-def _group_tables(
+def _tables_of_groups(
     weights: FixedWeights,
     between: NDArray[np.int64],
     n_items: NDArray[np.int64],

@@ -126,7 +126,7 @@ def lay_out_tables(
     for c in candidates:
         cells[c] = np.prod(axis_size[axis_ptr[c] : axis_ptr[c + 1]], dtype=np.float64)
     map_cells = np.array([n_bins[a].sum() for a in axes], dtype=np.int64)
-    tabulated = _choose_tabulated(cells * ensemble.n_outputs, map_cells, max_cells)
+    tabulated = _which_get_tables(cells * ensemble.n_outputs, map_cells, max_cells)
     chosen = np.flatnonzero(tabulated)
 
     map_size = np.where(np.repeat(tabulated, np.diff(axis_ptr)), n_bins[axis_slot], 0)
@@ -144,7 +144,7 @@ def lay_out_tables(
     )
 
 
-def _choose_tabulated(
+def _which_get_tables(
     cells: NDArray[np.float64], map_cells: NDArray[np.int64], max_cells: int
 ) -> NDArray[np.bool_]:
     """Which components get a table: the smallest first; the others are streamed."""

@@ -97,7 +97,7 @@ class FixedWeights:
                 sizes = n_subsets[by_rank]
                 start[by_rank] = np.cumsum(sizes) - sizes
                 wanted = RankedSubsets(by_rank, start, int(sizes.sum()), self.max_order)
-                ranked = self.weighting.ranked(self.ensemble, players, wanted, n_jobs)
+                ranked = self.weighting.ranked_weights(self.ensemble, players, wanted, n_jobs)
                 start[by_rank] += len(fixed)
                 fixed = np.concatenate([fixed, ranked])
             chunk = leaves, start, fixed

@@ -86,17 +86,17 @@ class RankedSubsets(NamedTuple):
 class Weighting(Protocol):
     """What a weighting has to know: E_l(U) for the sets U that are asked for."""
 
-    def joint(
+    def joint_weights(
         self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], n_jobs: int | None
     ) -> NDArray[np.float64]:
         """E_l of the leaf conditions marked in ``averaged``: shape (n_leaves,)."""
 
-    def fixed(
+    def table_weights(
         self, ensemble: LeafEnsemble, players: Players, groups: PatternGroups, first: int, last: int
     ) -> NDArray[np.float64]:
         """E_l(P minus V) for every V, for the leaves of groups ``first <= g < last`` that have tables."""
 
-    def ranked(
+    def ranked_weights(
         self, ensemble: LeafEnsemble, players: Players, wanted: RankedSubsets, n_jobs: int | None
     ) -> NDArray[np.float64]:
         """E_l(P minus V) for the subsets V that are wanted, by rank."""
@@ -106,7 +106,7 @@ class Weighting(Protocol):
 class PathDependent:
     """Products of the model's own cover ratios."""
 
-    def joint(
+    def joint_weights(
         self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], n_jobs: int | None
     ) -> NDArray[np.float64]:
         ratio = np.append(np.where(averaged, _ratio(ensemble), 1.0), 1.0)
@@ -114,7 +114,7 @@ class PathDependent:
         product[np.diff(ensemble.leaf_ptr) == 0] = 1.0
         return product
 
-    def fixed(
+    def table_weights(
         self, ensemble: LeafEnsemble, players: Players, groups: PatternGroups, first: int, last: int
     ) -> NDArray[np.float64]:
         l0, l1 = groups.group_leaf[first], groups.group_leaf[last]
@@ -123,7 +123,7 @@ class PathDependent:
         fixed_from_ratios(*path, players.fixed_ptr, l0, l1, out)
         return out
 
-    def ranked(
+    def ranked_weights(
         self, ensemble: LeafEnsemble, players: Players, wanted: RankedSubsets, n_jobs: int | None
     ) -> NDArray[np.float64]:
         leaves, start, size, max_order = wanted
@@ -143,7 +143,7 @@ class Empirical:
 
     background: Background
 
-    def joint(
+    def joint_weights(
         self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], n_jobs: int | None
     ) -> NDArray[np.float64]:
         leaf_ptr, condition, _, set_of_leaf = ensemble.distinct_sets(averaged)
@@ -162,7 +162,7 @@ class Empirical:
             )
         return out[set_of_leaf] / self.background.total
 
-    def fixed(
+    def table_weights(
         self, ensemble: LeafEnsemble, players: Players, groups: PatternGroups, first: int, last: int
     ) -> NDArray[np.float64]:
         back = self.background
@@ -176,7 +176,7 @@ class Empirical:
         fixed_from_histogram(*tables, *path, players.fixed_ptr, first, last, out)
         return out
 
-    def ranked(
+    def ranked_weights(
         self, ensemble: LeafEnsemble, players: Players, wanted: RankedSubsets, n_jobs: int | None
     ) -> NDArray[np.float64]:
         leaves, start, size, max_order = wanted
@@ -226,10 +226,10 @@ def fixed_weights(
     n_jobs: int | None,
     verbose: int = 0,
 ) -> NDArray[np.float64]:
-    """``weighting.fixed`` for many groups, in parallel over fixed chunks of them."""
+    """``weighting.table_weights`` for many groups, in parallel over fixed chunks of them."""
     cost = groups.n_patterns[first:last] + np.diff(players.fixed_ptr[groups.group_leaf[first : last + 1]])
     parts = run(
-        weighting.fixed,
+        weighting.table_weights,
         [
             (ensemble, players, groups, first + a, first + b)
             for a, b in weight_chunks(cost, scaled(TABLE_BUDGET) // 64)

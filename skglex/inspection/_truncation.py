@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposer_checks import check_decomposer, check_order
-from skglex._memory import scaled
+from skglex._memory import rows_at_a_time
 from skglex.inspection._tables import as_table, label_columns, weighted_bins
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
-
-# Numbers of the buffer that components go through: 128 MB of float64.
-_BUFFER = 1 << 24
 
 
 def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_weight: Any = None) -> Any:
@@ -155,7 +152,7 @@ def _sum_by_order(decomposer: GlexDecomposer, bins: NDArray[Any], n_orders: int)
     chosen = np.flatnonzero(orders <= n_orders)
     n_outputs, n = decomposer._n_outputs, bins.shape[1]
     out = np.zeros((n_orders, n_outputs, n))
-    size = max(scaled(_BUFFER) // max(len(chosen) * n_outputs, 1), 1024)
+    size = rows_at_a_time(len(chosen) * n_outputs)
     for start in range(0, n if len(chosen) else 0, size):
         some = np.ascontiguousarray(bins[:, start : start + size])
         values = np.empty((len(chosen) * n_outputs, some.shape[1]))

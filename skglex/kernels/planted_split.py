@@ -41,7 +41,7 @@ def is_lower(loss, best, rule):
 
 
 @njit(cache=True, nogil=True)
-def _choose(state, n_distinct, n_try, rule, out):
+def _draw_positions(state, n_distinct, n_try, rule, out):
     """Choose positions among the sorted distinct values, never the smallest; return how many."""
     n_free = n_distinct - 2 if rule == FIRST else n_distinct - 1
     size = min(n_try, n_free)
@@ -74,7 +74,7 @@ def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out)
     n_distinct = np.int64(0)
     for w in range(n_words):
         n_distinct += np.int64(count_ones(bits[w]))
-    size = _choose(state, n_distinct, n_try, rule, out)
+    size = _draw_positions(state, n_distinct, n_try, rule, out)
     seen = 0
     j = 0
     for w in range(n_words):
@@ -126,7 +126,7 @@ def _sum_codes(
     n_distinct = np.int64(0)
     for code in range(missing_code):
         n_distinct += code_counts[code] > 0
-    size = _choose(state, n_distinct, n_try, rule, out)
+    size = _draw_positions(state, n_distinct, n_try, rule, out)
     for b in range(size + 2):
         counts[b] = 0
         for p in range(n_stats):

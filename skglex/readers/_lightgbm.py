@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skglex._input import LARGEST_ZERO, InputSpec
-from skglex._links import inverse_link
+from skglex._links import inverse_link, join_link
 from skglex.readers._base import ReadModel
 from skglex.readers._nodes import Nodes, to_leaves
 
@@ -41,7 +41,6 @@ _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _NONE, _ZERO, _NAN = 0, 1, 2
 # Per tree, the lines of numbers and how many there are in a tree of n leaves.
 _OF_SPLITS = ("split_feature", "threshold", "decision_type", "left_child", "right_child", "internal_count")
-_OF_LEAVES = ("leaf_value", "leaf_count")
 
 
 def read(model: Any) -> ReadModel:
@@ -242,9 +241,8 @@ def _find_link(booster: lgb.Booster, objective: str | None, margin: Callable[[An
     written = dict(option.split(":") for option in options if ":" in option).get("sigmoid", "1")
     # six digits are written; a model that was not saved and loaded has them all
     for factor in dict.fromkeys([float(booster.params.get("sigmoid", written)), float(written)]):
-        scaled = link if factor == 1 else f"{link} {factor!r}"
-        if _is_link(booster, scaled, margin):
-            return scaled
+        if _is_link(booster, join_link(link, factor), margin):
+            return join_link(link, factor)
     raise ValueError(
         f"cannot read a LightGBM model with the objective {objective!r}: its predictions are not what that makes of "
         "its raw scores. Please report this with the version of LightGBM"

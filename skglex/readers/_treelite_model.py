@@ -12,6 +12,7 @@ import treelite
 from numpy.typing import NDArray
 
 from skglex._input import InputSpec, column_values
+from skglex._links import join_link
 from skglex.readers._base import ReadModel
 from skglex.readers._treelite import from_treelite
 
@@ -35,9 +36,9 @@ def read(model: treelite.Model) -> ReadModel:
             "per target"
         )
     if link in ("sigmoid", "multiclass_ova"):
-        link = _scaled(link, float(field("sigmoid_alpha")[0]))
+        link = join_link(link, float(field("sigmoid_alpha")[0]))
     elif link == "exponential_standard_ratio":  # 2 ** (-margin / ratio_c)
-        link = _scaled("exponential", -float(np.log(2) / field("ratio_c")[0]))
+        link = join_link("exponential", -float(np.log(2) / field("ratio_c")[0]))
     spec = InputSpec(n_features=model.num_feature, sparse_is_missing=True)
     used = ensemble.grid.features
     return ReadModel(
@@ -47,10 +48,6 @@ def read(model: treelite.Model) -> ReadModel:
         output=partial(_predict, model, spec, used, pred_margin=False),
         link=link,
     )
-
-
-def _scaled(link: str, factor: float) -> str:
-    return link if factor == 1 else f"{link} {factor!r}"
 
 
 def _predict(

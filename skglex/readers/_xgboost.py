@@ -17,7 +17,7 @@ from skglex._input import InputSpec
 from skglex.readers._base import ReadModel
 from skglex.readers._treelite import from_treelite
 
-_OLD_VECTOR_LEAVES = int(xgb.__version__.partition(".")[0]) < 3
+_OLD_VECTOR_LEAVES = tuple(int(part) for part in xgb.__version__.split(".")[:2]) < (3, 1)
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
 
 
@@ -34,7 +34,7 @@ def read(model: Any) -> ReadModel:
         )
     counted = counted_trees(model)
     try:
-        tree_model, categories = _to_treelite(counted)
+        tree_model, categories = _without_categories(counted)
     except treelite.TreeliteError as error:
         raise ValueError(
             f"treelite {treelite.__version__} cannot read this XGBoost {xgb.__version__} model with the objective "
@@ -123,11 +123,11 @@ def _stopped_early(model: xgb.XGBModel) -> bool:
         return False
 
 
-def _to_treelite(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArray[Any]]]:
+def _without_categories(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArray[Any]]]:
     """The booster as a treelite model, and the categories by code of features trained on a data frame.
 
     XGBoost >= 3.1 keeps those in a container that treelite refuses; its splits speak of the codes alone, so
-    the model can do without. XGBoost < 3 writes vector leaves in a form that treelite does not know.
+    the model can do without. XGBoost < 3.1 may write vector leaves in a form that treelite does not know.
     """
     n_rounds = booster.num_boosted_rounds()
     if n_rounds and "c" not in (booster.feature_types or []) and not _OLD_VECTOR_LEAVES:
@@ -148,7 +148,7 @@ def _to_treelite(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArra
 
 
 def _number_leaves(tree: dict[str, Any]) -> None:
-    """Write vector leaves as XGBoost >= 3 does: their values on their own, numbered by the right children."""
+    """Write vector leaves as XGBoost >= 3.1 does: their values on their own, numbered by the right children."""
     leaves = np.flatnonzero(np.array(tree["left_children"]) < 0)
     vectors = np.reshape(tree["base_weights"], (len(tree["left_children"]), -1))
     tree["leaf_weights"] = vectors[leaves].ravel().tolist()
