@@ -720,10 +720,14 @@ def test_memory_is_refused(monkeypatch):
     monkeypatch.setattr("os.sysconf", lambda name: 1 << 6)
     with pytest.raises(MemoryError, match="GiB"):
         GlexDecomposer(MODEL).fit(X).shap_interaction_values(X)
+
+
+@pytest.mark.mutation
+def test_too_many_subsets_of_a_leaf_are_refused(monkeypatch):
     monkeypatch.setattr(_fixed, "MAX_SUBSETS", 10)
     with pytest.raises(ValueError, match="has 16 subsets of at most 4 features, more than the 10"):
-        GlexDecomposer(MODEL).fit(X)
-    GlexDecomposer(MODEL, max_interaction=1).fit(X)
+        GlexDecomposer(MODEL).fit(X).transform(X)
+    GlexDecomposer(MODEL, max_interaction=1).fit(X).transform(X)
 
 
 @pytest.mark.mutation

@@ -145,10 +145,10 @@ class Source:
             self.starts.append(self.starts[-1] + len(line))
 
     def start(self, node: Any) -> int:
-        return self.starts[node.lineno - 1] + node.col_offset
+        return self.starts[node.lineno - 1] + int(node.col_offset)
 
     def end(self, node: Any) -> int:
-        return self.starts[node.end_lineno - 1] + node.end_col_offset
+        return self.starts[node.end_lineno - 1] + int(node.end_col_offset)
 
     def between(self, start: int, end: int) -> str:
         return self.text[start:end].decode()
