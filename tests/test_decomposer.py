@@ -28,6 +28,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
@@ -427,6 +428,11 @@ def test_verbose(capsys):
 @pytest.mark.mutation
 def test_prefit():
     fitted = small().fit(X, Y)
+    tags = get_tags(GlexDecomposer(fitted)), get_tags(GlexDecomposer(small()))
+    assert [(t.input_tags.allow_nan, t.input_tags.sparse, t.target_tags.required) for t in tags] == [
+        (True, True, False),
+        (True, True, True),
+    ]
     assert GlexDecomposer(fitted).fit(X).estimator_ is fitted
     assert GlexDecomposer(fitted, prefit=True).fit(X, Y).estimator_ is fitted
     assert GlexDecomposer(FrozenEstimator(fitted)).fit(X, Y).estimator_.estimator is fitted

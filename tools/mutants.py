@@ -145,10 +145,10 @@ class Source:
             self.starts.append(self.starts[-1] + len(line))
 
     def start(self, node: Any) -> int:
-        return self.starts[node.lineno - 1] + int(node.col_offset)
+        return int(self.starts[node.lineno - 1] + node.col_offset)
 
     def end(self, node: Any) -> int:
-        return self.starts[node.end_lineno - 1] + int(node.end_col_offset)
+        return int(self.starts[node.end_lineno - 1] + node.end_col_offset)
 
     def between(self, start: int, end: int) -> str:
         return self.text[start:end].decode()
@@ -402,6 +402,7 @@ def run(
             lines = (folder / str(number)).read_text(errors="replace").splitlines()
             failed = [line.split(" - ")[0] for line in lines if line.startswith(("FAILED ", "ERROR "))]
             why = (failed or lines[-1:] or ["no output"])[0] if done else "time"
+            why = "crash" if done and os.WIFSIGNALED(status) else why
             report(number, Result(bool(done) and status == 0, took, why))
 
 
