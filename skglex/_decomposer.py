@@ -267,7 +267,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
             self._prove(Xt)
         self._decomposition = self._decompose()
         if self.weighting == "empirical":
-            warn_of_small_background(self.background_["weights"], self._decomposition.max_order)
+            warn_of_small_background(self._background.effective_rows, self._decomposition.max_order)
         intercept = self._decomposition.intercept(self.n_jobs)
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
         self._lazy = {}

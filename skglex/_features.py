@@ -110,8 +110,6 @@ def group_features(groups: Mapping[str, Any] | None, names: list[str]) -> Featur
     n = len(names)
     if not groups:
         return FeatureGroups(list(names), np.arange(n), False)
-    if not isinstance(groups, Mapping):
-        raise ValueError(f"feature_groups must be a dict of name to columns; got {groups!r}")
     group_of: dict[int, str] = {}
     for group, columns in groups.items():
         members = resolve_features(columns, names, parameter=f"feature_groups[{group!r}]")

@@ -64,13 +64,9 @@ def _misread(what: str, where: str) -> AdditivityError:
     )
 
 
-def warn_of_small_background(weight: NDArray[np.float64] | None, order: int) -> None:
-    """Warn where components of an order are averaged over few rows; ``weight`` is None where nobody knows it."""
-    if weight is None or order < 1:
-        return
-    scaled = weight / weight.max()  # squares of huge or tiny weights
-    n_rows = scaled.sum() ** 2 / (scaled**2).sum()
-    if n_rows < (needed := 2 ** min(order, _LARGEST_SMALL_ORDER)):
+def warn_of_small_background(n_rows: float, order: int) -> None:
+    """Warn where components of an order are averaged over few rows; ``n_rows`` is what they count as."""
+    if order >= 1 and n_rows < (needed := 2 ** min(order, _LARGEST_SMALL_ORDER)):
         warn_user(
             f"the background counts as {n_rows:.3g} rows (by their weights), few for components of order {order}, "
             f"whose weights are shares of it: pass at least {needed} rows, lower max_interaction, or use "

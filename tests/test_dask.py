@@ -24,6 +24,7 @@ from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import FeatureRemover, GlexDecomposer
+from skglex.exceptions import SmallBackgroundWarning
 from skglex.inspection import component_importance, feature_importance, interaction_strength
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'skglex[dask]'")
@@ -95,6 +96,7 @@ def compare(dec, local, rows, X):
     same(dec["a"].evaluate(rows), local["a"].evaluate(X))
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("collection", [as_frame, as_array])
 def test_same_as_on_one_table(data, model, local, collection):
     X, _ = data
@@ -150,6 +152,29 @@ def test_weights(data, model, kind):
         dec = GlexDecomposer(model).fit(rows, sample_weight=given)
         same(dec.transform(rows), expected.transform(X))
     same(dec.component_importances_, expected.component_importances_)
+
+
+@pytest.mark.parametrize(
+    ("n", "weight", "few"),
+    [(15, 1.0, True), (16, 1.0, False), (1000, [1e300, *999 * [0.0]], True), (1000, [1e-300] * 1000, False)]
+    # far less than a power of two of the other partition, where there are many
+    + [(1000, [1.0] * 7 + [2.0**-40] * 993, True)],
+)
+def test_small_backgrounds(data, model, n, weight, few):
+    X = data[0].iloc[:n]
+    rows = dd.from_pandas(X.assign(weight=weight), npartitions=3)
+    decomposer = GlexDecomposer(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SmallBackgroundWarning)
+        GlexDecomposer(model, weighting="path_dependent").fit(rows[NAMES])
+        if not few:
+            decomposer.fit(rows[NAMES], sample_weight=rows["weight"])
+    if few:
+        with pytest.warns(SmallBackgroundWarning, match=r"counts as \S+ rows .* of order") as lazy:
+            decomposer.fit(rows[NAMES], sample_weight=rows["weight"])
+        with pytest.warns(SmallBackgroundWarning) as local:
+            decomposer.fit(X, sample_weight=np.broadcast_to(weight, n))
+        assert str(lazy[0].message) == str(local[0].message)
 
 
 def test_bad_weights(data, model):

@@ -6,6 +6,7 @@
 import pickle
 import warnings
 
+import _trees
 import numpy as np
 import pytest
 from _fuzz import TRAINERS, Case, HandBuilt, hand_built_case, rows_at, trained
@@ -76,6 +77,22 @@ def test_hand_built(kind, fuzz):
     fuzz(hand_built_cases(kind), check_case, {"nodes": 100}.get(kind, 30))
 
 
+@pytest.mark.mutation
+@pytest.mark.plain
+@pytest.mark.parametrize("weighting", ["empirical", "path_dependent"])
+@pytest.mark.parametrize(
+    ("seed", "kind"), [(0, "nodes"), (1, "nodes"), (2, "nodes"), (3, "xgboost"), (4, "treelite")]
+)
+def test_fixed_hand_built(seed, kind, weighting, monkeypatch):
+    monkeypatch.setitem(_base._READERS, "_fuzz", "_fuzz")
+    size = {"d": 4, "n_trees": 3, "max_depth": 4, "n_outputs": 2, "n_rows": 10, "n_background": 8}
+    case = hand_built_case(seed, kind=kind, chain=seed == 1, weighting=weighting, **size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_case(case, monkeypatch)
+
+
+@pytest.mark.plain
 @pytest.mark.parametrize("library", list(TRAINERS))
 def test_trained(library, fuzz):
     cases = st.builds(
@@ -172,7 +189,9 @@ def complete(case, decomposer):
     case.error = float(rounding_of(read).max()) * 2**d
     if case.weighting == "empirical":
         case.game = lambda X: brute_force_game(margin, X, case.background, case.weight)
-    elif "xgboost" in type(case.model).__module__ and np.isnan(read.input.missing):
+    elif "xgboost" not in type(case.model).__module__:
+        case.game = lambda X: _trees.game(case.model, X, margin(X))
+    elif np.isnan(read.input.missing):
         case.game = lambda X: path_dependent_game(case.model, X, read.ensemble.base)
 
 
@@ -263,6 +282,7 @@ def check_case(case, patch):
     for factor in (0.0, 1e9):
         patch.setattr(_shapley, "_FACTOR", factor)
         patch.setattr(_shapley, "KEPT_ENTRIES", 64)
+        patch.setattr(_shapley, "TABLE_BUDGET", 64)
         again = fitted()
         assert np.allclose(again.shap_values(rows).reshape(phi.shape), phi, **exact)
         assert np.allclose(again.shap_interaction_values(rows).reshape(pairs.shape), pairs, **exact)
@@ -272,6 +292,21 @@ def check_case(case, patch):
         assert np.allclose(sums(binned(dec, rows)).T, margin, **close)
         if len(chosen) < d:
             assert np.allclose(remover.margin(rows), debiased, **exact)
+
+    # leaves too wide for a table of patterns
+    bits = int(rng.integers(1, 3))
+    with patch.context() as narrow:
+        for name in ("MAX_TABLE_BITS", "GROUP_BITS"):
+            for module in modules_of(name):
+                narrow.setattr(module, name, bits)
+        again = fitted()
+        assert np.allclose(again.transform(rows), transformed, **exact)
+        assert np.allclose(again.shap_values(rows).reshape(phi.shape), phi, **exact)
+        assert np.allclose(again.shap_interaction_values(rows).reshape(pairs.shape), pairs, **exact)
+        if len(chosen) < d:
+            again = FeatureRemover(case.model, chosen, **params)
+            again.fit(case.background, sample_weight=case.weight)
+            assert np.allclose(again.margin(rows), debiased, **exact)
 
     # what a background row weighs, and the order of rows and columns
     if case.weighting == "empirical":

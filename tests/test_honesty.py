@@ -48,6 +48,7 @@ def misread(data, monkeypatch):
     return model
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     "params",
     [{}, {"max_interaction": 1}, {"max_interaction": 1, "remainder": False}, {"dtype": np.float32}],
@@ -64,6 +65,7 @@ def test_a_sum_that_misses_the_margin_raises(data, misread, params):
         GlexDecomposer(misread, **params).fit(holes)
 
 
+@pytest.mark.mutation
 def test_right_sums_pass(data):
     X, y = data
     for model in (XGBRegressor(n_estimators=50), XGBClassifier(n_estimators=20)):
@@ -72,6 +74,7 @@ def test_right_sums_pass(data):
             GlexDecomposer(model, max_interaction=2, dtype=dtype).fit(X).transform(X)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("n", "weight", "order", "few"),
     [(3, None, 2, True), (4, None, 2, False), (15, None, None, True), (16, None, None, False)]
@@ -92,6 +95,7 @@ def test_small_backgrounds(data, n, weight, order, few):
         GlexDecomposer(model, weighting="path_dependent").fit(X[:1])
 
 
+@pytest.mark.mutation
 def test_streamed_components(data, monkeypatch):
     X, y = data
     decomposer = GlexDecomposer(XGBRegressor(n_estimators=20, max_depth=4).fit(X, y))
@@ -103,6 +107,7 @@ def test_streamed_components(data, monkeypatch):
         decomposer.fit(X)
 
 
+@pytest.mark.mutation
 def test_nodes_without_cover(monkeypatch):
     monkeypatch.setitem(_base._READERS, "_fuzz", "_fuzz")
     model = hand_built(np.random.default_rng(0), d=2, n_trees=2, max_depth=3, extreme=False)

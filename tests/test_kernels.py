@@ -28,6 +28,7 @@ from skglex.kernels.wide import binomials, ranked_from_ratios, sum_ranked_subset
 
 ROOT = Path(__file__).parents[1]
 RNG = np.random.default_rng(0)
+pytestmark = pytest.mark.plain
 
 
 CUTS = {
@@ -249,6 +250,7 @@ print(repr(float(np.column_stack(out) @ rng.normal(size=sum(o.shape[1] for o in 
 """
 
 
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="runs both ways itself")
 def test_plain_python():
     """The kernels do the same without numba (where the wrap-around of unsigned numbers warns)."""
     results = [

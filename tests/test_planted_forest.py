@@ -108,6 +108,7 @@ DETERMINISTIC = {
 }
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("tag", DETERMINISTIC)
 def test_deterministic_fit_gives_the_oracle_leaves(tag, oracle_X):
     """`grow_family`, split by split as the R package."""
@@ -182,6 +183,8 @@ def change_of_loss(loss, y, weight):
     return weight @ (np.exp(-0.5 * y * ratio(0.001)) - 1).sum(axis=1), ratio(0.1)
 
 
+@pytest.mark.mutation
+@pytest.mark.plain
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("max_bins", [None, 8])
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -254,6 +257,7 @@ def test_pickle_and_clone():
 # -- what the forest does -----------------------------------------------------------------------
 
 
+@pytest.mark.mutation
 def test_prediction_is_the_sum_of_the_boxes():
     """`add_leaves`."""
     X, y = interaction()
@@ -272,6 +276,7 @@ def test_prediction_is_the_sum_of_the_boxes():
     )  # several blocks and tasks
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("max_bins", [None, 16])
 def test_same_forest_for_every_n_jobs(max_bins):
     X, y = interaction()
@@ -285,6 +290,7 @@ def test_same_forest_for_every_n_jobs(max_bins):
     assert_array_equal(one.feature_importances_, three.feature_importances_)
 
 
+@pytest.mark.mutation
 def test_max_interaction_bounds_the_order():
     X, y = interaction(d=5)
     for order in (1, 2, None):
@@ -296,6 +302,7 @@ def test_max_interaction_bounds_the_order():
     assert not any(":" in name for name in names)
 
 
+@pytest.mark.mutation
 def test_min_samples_leaf():
     X, y = interaction()
     leaves = (
@@ -309,6 +316,7 @@ def test_min_samples_leaf():
         assert ((leaves.lo[c] <= x) & (x < leaves.hi[c])).all(axis=1).sum() >= 30
 
 
+@pytest.mark.mutation
 def test_max_bins_bounds_the_thresholds():
     X, y = interaction(n=1000)
     leaves = RandomPlantedForestRegressor(30, max_bins=4, random_state=0).fit(X, y).leaves_
@@ -317,6 +325,7 @@ def test_max_bins_bounds_the_thresholds():
     assert_allclose(cuts, np.quantile(X[:, 0], [0.25, 0.5, 0.75]), atol=0.05)
 
 
+@pytest.mark.mutation
 def test_binary_feature_splits_in_classification():
     # The R package never splits one: it leaves the largest value out, too.
     x = np.repeat([0.0, 1.0], 20)
@@ -324,6 +333,7 @@ def test_binary_feature_splits_in_classification():
     assert forest.score(x[:, None], x.astype(int)) == 1
 
 
+@pytest.mark.mutation
 def test_feature_importances():
     X, y = interaction()
     forest = RandomPlantedForestRegressor(20, random_state=0).fit(X, y + 100)
@@ -333,6 +343,7 @@ def test_feature_importances():
     assert RandomPlantedForestRegressor(5, random_state=0).fit(X, y).feature_importances_[3] == 0
 
 
+@pytest.mark.mutation
 def test_warm_start_adds_families():
     X, y = interaction()
     forest = RandomPlantedForestRegressor(4, warm_start=True, random_state=0).fit(X, y)
@@ -347,6 +358,7 @@ def test_warm_start_adds_families():
         forest.set_params(n_estimators=3).fit(X, y)
 
 
+@pytest.mark.mutation
 def test_warm_start_refuses_another_target():
     X, y = interaction()
     forest = RandomPlantedForestRegressor(2, warm_start=True).fit(X, y).set_params(n_estimators=3)
@@ -357,6 +369,7 @@ def test_warm_start_refuses_another_target():
         classifier.fit(X, np.digitize(y, [-1, 1]))
 
 
+@pytest.mark.mutation
 def test_verbose_reports_progress(capsys):
     X, y = interaction(50)
     RandomPlantedForestRegressor(3, verbose=1).fit(X, y)
@@ -366,6 +379,7 @@ def test_verbose_reports_progress(capsys):
 # -- weights, missing values, categories --------------------------------------------------------
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("loss", LOSSES)
 def test_weights_count_like_repeated_rows(loss):
     X, y = interaction()
@@ -376,6 +390,7 @@ def test_weights_count_like_repeated_rows(loss):
     assert_allclose(forest.fit(X, y, weight).predict_proba(X), repeated.predict_proba(X), atol=1e-8)
 
 
+@pytest.mark.mutation
 def test_missing_values_go_where_the_loss_is_lowest():
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
@@ -387,6 +402,7 @@ def test_missing_values_go_where_the_loss_is_lowest():
     assert (forest.leaves_.lo == np.inf).any()  # leaves of missing values alone
 
 
+@pytest.mark.mutation
 def test_missing_values_not_seen_in_training_go_to_the_larger_child():
     x = np.arange(10.0)
     forest = RandomPlantedForestRegressor(1, n_splits=1, t_try=1.0, split_try=10, bootstrap=False)
@@ -394,6 +410,7 @@ def test_missing_values_not_seen_in_training_go_to_the_larger_child():
     assert_array_equal(forest.predict([[np.nan], [0.0], [9.0]]), [0, 0, 1])
 
 
+@pytest.mark.mutation
 def test_components_of_a_forest_with_missing_values():
     X, y = interaction(120, d=3)
     rng = np.random.default_rng(0)
@@ -422,6 +439,7 @@ def categorical_data():
     return X, x + pd.Series(kind).map(effect).to_numpy()
 
 
+@pytest.mark.mutation
 def test_categories_are_ordered_by_the_mean_target(categorical_data):
     X, y = categorical_data
     forest = RandomPlantedForestRegressor(20, random_state=0).fit(X, y)
@@ -435,6 +453,7 @@ def test_categories_are_ordered_by_the_mean_target(categorical_data):
     assert_array_equal(forest.predict(X.assign(kind=X["kind"].astype(object))), forest.predict(X))
 
 
+@pytest.mark.mutation
 def test_unseen_and_missing_categories_take_the_same_way(categorical_data):
     X, y = categorical_data
     X = X.copy()
@@ -452,6 +471,7 @@ def test_unseen_and_missing_categories_take_the_same_way(categorical_data):
     )
 
 
+@pytest.mark.mutation
 def test_categories_of_several_outputs_and_classes(categorical_data):
     X, y = categorical_data
     outputs = RandomPlantedForestRegressor(5, random_state=0).fit(X, np.column_stack([y, 2 * y]))
@@ -460,6 +480,7 @@ def test_categories_of_several_outputs_and_classes(categorical_data):
     assert classifier.score(X, X["kind"].astype(str)) > 0.95
 
 
+@pytest.mark.mutation
 def test_categories_need_a_data_frame(categorical_data):
     X, y = categorical_data
     forest = RandomPlantedForestRegressor(2).fit(X, y)
@@ -473,6 +494,7 @@ def test_categories_need_a_data_frame(categorical_data):
 # -- classification -----------------------------------------------------------------------------
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("loss", LOSSES)
 def test_classes(loss):
     X, y = load_iris(return_X_y=True)
@@ -491,6 +513,7 @@ def test_classes(loss):
     assert_allclose(margin, binary._margin(X)[:, 0], atol=1e-12)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_features_removed_from_a_classifier_have_no_effect(loss, n_classes):
@@ -505,6 +528,7 @@ def test_features_removed_from_a_classifier_have_no_effect(loss, n_classes):
     assert_allclose(kept.predict_proba(X), forest.predict_proba(X), atol=1e-12)
 
 
+@pytest.mark.mutation
 def test_features_removed_from_a_regressor_are_averaged_out():
     X, y = interaction(100)
     forest = RandomPlantedForestRegressor(5, random_state=0).fit(X, y)
@@ -516,6 +540,7 @@ def test_features_removed_from_a_regressor_are_averaged_out():
     assert_allclose(FeatureRemover(forest, [0]).fit(X).predict(X[:20]), expected, atol=1e-12)
 
 
+@pytest.mark.mutation
 def test_decomposer_fits_a_forest_itself():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])
@@ -529,12 +554,14 @@ def test_decomposer_fits_a_forest_itself():
 # -- degenerate data ----------------------------------------------------------------------------
 
 
+@pytest.mark.mutation
 def test_constant_target():
     X = interaction()[0]
     assert_allclose(RandomPlantedForestRegressor(5).fit(X, np.full(300, 7.0)).predict(X), 7)
     assert_allclose(RandomPlantedForestRegressor(5).fit(X, np.zeros(300)).predict(X), 0)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("case", ["no splits", "constant features", "one row", "missing"])
 def test_without_a_split_the_mean_is_predicted(case):
     X, y = interaction()
@@ -553,6 +580,7 @@ def test_without_a_split_the_mean_is_predicted(case):
     assert_allclose(GlexDecomposer(forest).fit(X).intercept_, y.mean())
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("loss", LOSSES)
 def test_classifier_without_a_split_predicts_the_share(loss):
     y = np.repeat([0, 1], [30, 70])
@@ -561,12 +589,14 @@ def test_classifier_without_a_split_predicts_the_share(loss):
     assert_allclose(proba, [[0.3, 0.7]])
 
 
+@pytest.mark.mutation
 def test_two_distinct_values():
     x = np.array([[0.0], [0.0], [1.0], [1.0]])
     forest = RandomPlantedForestRegressor(3, bootstrap=False).fit(x, [1.0, 1.0, 5.0, 5.0])
     assert_allclose(forest.predict([[0.0], [0.5], [1.0], [9.0]]), [1, 1, 5, 5])
 
 
+@pytest.mark.mutation
 def test_all_missing_column():
     X, y = interaction()
     X[:, 2] = np.nan
@@ -575,6 +605,7 @@ def test_all_missing_column():
     assert not (forest.leaves_.feature == 2).any()
 
 
+@pytest.mark.mutation
 def test_more_splits_than_rows_and_huge_values():
     X, y = interaction(6)
     forest = RandomPlantedForestRegressor(5, n_splits=200, max_interaction=None, random_state=0)
@@ -583,6 +614,7 @@ def test_more_splits_than_rows_and_huge_values():
     assert np.isfinite(classifier.fit(X, y > y.min()).predict_proba(X)).all()
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
@@ -598,6 +630,7 @@ def test_bad_parameters(parameters, match):
         RandomPlantedForestRegressor(**parameters).fit(*interaction(20))
 
 
+@pytest.mark.mutation
 def test_bad_targets_and_weights():
     X, y = interaction(20)
     with pytest.raises(ValueError, match=r"y has one class, .* needs at least two"):

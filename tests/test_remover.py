@@ -71,6 +71,7 @@ def test_sum_of_untouched_components(weighting, features):
     assert remover.removed_features_ == [name for name in FRAME.columns if name in features]
 
 
+@pytest.mark.mutation
 def test_brute_force_average():
     """Empirical removal of R is the mean margin with x_R taken from every background row."""
     background, rows = FRAME[:80], FRAME[100:140]
@@ -98,6 +99,7 @@ OBJECTIVES = [
 ]
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_inverse_links(objective):
     target = (Y > 6).astype(float) if objective.startswith(("binary", "reg:logistic")) else np.abs(Y) + 0.1
@@ -113,8 +115,13 @@ def test_inverse_links(objective):
     booster = FeatureRemover(model.get_booster(), ["idle"]).fit(idle)
     assert np.allclose(booster.predict(idle), model.predict(idle), rtol=1e-5, atol=1e-6)
     assert is_regressor(booster)
+    linked = FeatureRemover(small(objective=objective), ["idle"]).fit(idle, target)
+    assert hasattr(linked, "decision_function") == (linked._model.link != "identity")
+    if hasattr(linked, "decision_function"):
+        assert np.array_equal(linked.decision_function(idle), linked.margin(idle))
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classifiers(n_classes):
     labels = np.array(["a", "b", "c"])[np.digitize(Y, [6.0] if n_classes == 2 else [5.0, 7.0])]
@@ -135,6 +142,7 @@ def test_classifiers(n_classes):
     assert np.array_equal(whole.predict(FRAME), np.array(["a", "b", "c"])[own.predict(FRAME)])
 
 
+@pytest.mark.mutation
 def test_booster_outputs():
     target = np.digitize(Y, [5.0, 7.0])
     matrix = xgb.DMatrix(FRAME, target)
@@ -147,6 +155,7 @@ def test_booster_outputs():
         assert np.allclose(almost, booster.predict(matrix), atol=1e-6)
 
 
+@pytest.mark.mutation
 def test_ranker_and_multi_output():
     groups = np.repeat(np.arange(40), 10)
     ranker = FeatureRemover(xgb.XGBRanker(n_estimators=5), ["sex"])
@@ -163,6 +172,7 @@ def test_ranker_and_multi_output():
 # -- removed columns ------------------------------------------------------------------------------
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("n_labels", [2, 3])
 @pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
 def test_several_labels_at_a_time(n_labels, strategy):
@@ -174,6 +184,7 @@ def test_several_labels_at_a_time(n_labels, strategy):
         assert np.allclose(remover.predict_proba(FRAME), model.predict_proba(FRAME), atol=FLOAT32)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("objective", ["binary:hinge", "binary:logitraw"])
 def test_classifiers_without_probabilities(objective):
     model = xgb.XGBClassifier(n_estimators=5, objective=objective).fit(FRAME, Y > 6)
@@ -183,6 +194,7 @@ def test_classifiers_without_probabilities(objective):
         assert np.allclose(remover.predict_proba(FRAME), model.predict_proba(FRAME), atol=FLOAT32)
 
 
+@pytest.mark.mutation
 def test_removed_columns_never_matter():
     remover = FeatureRemover(MODEL, ["sex", "noise"]).fit(FRAME)
     expected = remover.predict(FRAME)
@@ -214,6 +226,7 @@ def test_removed_columns_never_matter():
     assert np.array_equal(remover.predict(garbage), expected)
 
 
+@pytest.mark.mutation
 @pytest.mark.skipif(int(xgb.__version__.split(".")[0]) < 3, reason="XGBoost takes no polars frames")
 def test_removed_polars_columns_never_matter():
     expected = FeatureRemover(MODEL, ["sex", "noise"]).fit(FRAME).predict(FRAME)
@@ -223,6 +236,7 @@ def test_removed_polars_columns_never_matter():
         assert np.array_equal(remover.predict(changed), expected)
 
 
+@pytest.mark.mutation
 def test_ways_to_name_features():
     expected = FeatureRemover(MODEL, ["age", "noise"]).fit(FRAME).predict(FRAME)
     for features in (
@@ -252,6 +266,7 @@ def people_pipeline(**names):
     )
 
 
+@pytest.mark.mutation
 def test_around_a_pipeline():
     remover = FeatureRemover(people_pipeline(), ["sex"]).fit(PEOPLE, Y)
     encoded = ["onehotencoder__sex_man", "onehotencoder__sex_woman"]
@@ -282,6 +297,7 @@ def test_around_a_pipeline():
     assert array.removed_features_ == ["x1"]
 
 
+@pytest.mark.mutation
 def test_a_raw_column_is_found_wherever_it_varies():
     # sorted rows: the first ten thousand have one value
     n = 10_500
@@ -293,6 +309,7 @@ def test_a_raw_column_is_found_wherever_it_varies():
         FeatureRemover(pipeline, "sex").fit(frame[:100])
 
 
+@pytest.mark.mutation
 def test_encoded_columns_of_a_raw_one_make_it_superfluous():
     pipeline = people_pipeline().fit(PEOPLE, Y)
     encoded = ["onehotencoder__sex_man", "onehotencoder__sex_woman"]
@@ -302,6 +319,7 @@ def test_encoded_columns_of_a_raw_one_make_it_superfluous():
     assert np.array_equal(remover.predict(PEOPLE.assign(sex="neither")), expected)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("form", [np.asarray, csr_matrix, np.ndarray.tolist])
 def test_garbage_in_arrays_before_a_preprocessing_that_refuses_it(form):
     array = np.nan_to_num(FRAME.to_numpy())
@@ -313,6 +331,7 @@ def test_garbage_in_arrays_before_a_preprocessing_that_refuses_it(form):
     assert np.array_equal(remover.predict(form(garbage)), remover.predict(form(array)))
 
 
+@pytest.mark.mutation
 def test_objects_for_a_model_trained_on_a_frame():
     remover = FeatureRemover(MODEL, ["sex"]).fit(FRAME)
     objects = FRAME.to_numpy().astype(object)
@@ -344,6 +363,7 @@ def test_searches():
     )
 
 
+@pytest.mark.mutation
 def test_pickle_and_n_jobs():
     one = FeatureRemover(MODEL, ["sex"], n_jobs=1).fit(FRAME)
     two = pickle.loads(pickle.dumps(FeatureRemover(MODEL, ["sex"], n_jobs=2).fit(FRAME)))
@@ -351,6 +371,7 @@ def test_pickle_and_n_jobs():
     assert np.array_equal(one.predict(many), two.predict(many))
 
 
+@pytest.mark.mutation
 def test_metadata_routing():
     weight = RNG.random(N)
     expected = FeatureRemover(small(), ["sex"]).fit(FRAME, Y, sample_weight=weight).predict(FRAME)
@@ -363,6 +384,7 @@ def test_metadata_routing():
         assert np.array_equal(search.best_estimator_.background_.weights, weight)
 
 
+@pytest.mark.mutation
 def test_weights_of_rows_are_not_those_of_queries():
     qid, labels = np.repeat(np.arange(40), 10), (Y > 6) * 1
     ranker = xgb.XGBRanker(n_estimators=5)
@@ -373,6 +395,7 @@ def test_weights_of_rows_are_not_those_of_queries():
     assert weighted.predict(FRAME).shape == (N,)
 
 
+@pytest.mark.mutation
 def test_bad_input():
     with pytest.raises(ValueError, match=r"pass X.collect\(\)"):
         FeatureRemover(MODEL, ["sex"]).fit(pl.DataFrame(FRAME.to_dict("list")).lazy())
@@ -402,6 +425,7 @@ def test_bad_input():
 # -- exports --------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 def test_to_xgboost(tmp_path):
     labels = np.array(["a", "b", "c"])[np.digitize(Y, [5.0, 7.0])]
     remover = FeatureRemover(xgb.XGBClassifier(n_estimators=10, max_depth=3), ["sex"]).fit(FRAME, labels)
@@ -441,6 +465,7 @@ def test_to_onnx(run_onnx):
             assert np.allclose(result["variable"].ravel(), remover.predict(FRAME), rtol=FLOAT32)
 
 
+@pytest.mark.mutation
 def test_strength_after_fit():
     remover = FeatureRemover(MODEL, ["sex"]).fit(FRAME)
     half = FeatureRemover(MODEL, ["sex"], strength=0.5).fit(FRAME)

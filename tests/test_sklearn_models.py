@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 import shap
 import xgboost as xgb
-from _oracles import brute_force_game, check_components, game_components, subsets, total
+from _oracles import brute_force_game, check_components, for_mutants, game_components, subsets, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
@@ -189,6 +189,36 @@ MODELS = {
         X, BINARY
     ),
 }
+# in how they are read
+DIFFERENT = ["tree, missing", "tree, targets", "tree, binary", "tree, one class", "extra tree, classes"]
+DIFFERENT += [
+    "forest, missing",
+    "forest, binary",
+    "forest, classes",
+    "boosting, init zero",
+    "boosting, early",
+]
+DIFFERENT += [
+    "boosting, binary",
+    "boosting, classes",
+    "hist, categories",
+    "hist, only categories",
+    "hist, poisson",
+]
+DIFFERENT += [
+    "hist, classes",
+    "hist, early",
+    "isolation, features",
+    "isolation, one row",
+    "voting, categories",
+]
+DIFFERENT += [
+    "voting, classes",
+    "voting of bagging",
+    "bagging, features twice",
+    "bagging, targets",
+    "bagging, binary",
+]
 CATEGORICAL = ["hist, categories", "hist, only categories", "hist, classes", "voting, categories"]
 
 
@@ -420,7 +450,7 @@ def test_empirical_components_are_those_of_brute_force(name, model_of):
     check_components(decomposer, rows, components, 16 * tolerance(name))
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if "xgboost" not in name])
+@pytest.mark.parametrize("name", for_mutants([name for name in MODELS if "xgboost" not in name], DIFFERENT))
 def test_path_dependent_components_are_those_of_walks_through_the_trees(name, model_of):
     model = model_of(name)
     rows = hard_rows(model)[::7]
@@ -492,6 +522,7 @@ def test_partial_dependence_is_that_of_scikit_learn(name, features, model_of):
     np.testing.assert_allclose(ours, recursion["average"].ravel() + initial, rtol=0, atol=1e-6)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("as_float32", [False, True])
 @pytest.mark.parametrize("less_equal", [False, True])
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
@@ -516,6 +547,7 @@ def test_one_comparison_for_all_members_of_a_sum(less_equal, as_float32):
     np.testing.assert_array_equal(rows[:, None] <= ours, goes_left)
 
 
+@pytest.mark.mutation
 def test_members_of_several_libraries():
     lgb = pytest.importorskip("lightgbm")
     members = [
@@ -547,6 +579,7 @@ def frames():
     return frame
 
 
+@pytest.mark.mutation
 def test_categories_of_data_frames_count_by_value():
     frame = frames()
     model = HistGradientBoostingRegressor(**HIST).fit(frame, Y)  # categories from the dtype
@@ -565,6 +598,7 @@ def test_categories_of_data_frames_count_by_value():
     assert set(axis.edges) <= set(frame["city"].cat.categories)
 
 
+@pytest.mark.mutation
 def test_polars_frames():
     frame = pl.DataFrame(GAPS, schema=["a", "b", "c", "d"], orient="row")
     model = HistGradientBoostingRegressor(**HIST, categorical_features=["d"]).fit(frame, Y)
@@ -585,6 +619,7 @@ def test_numeric_categories_that_a_model_takes_as_numbers(model):
         decomposer.transform(frame)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("name", ["forest", "boosting, classes", "isolation, features", "bagging, targets"])
 def test_sparse_input(name, model_of):
     decomposer = GlexDecomposer(model_of(name))
@@ -593,6 +628,7 @@ def test_sparse_input(name, model_of):
         np.testing.assert_array_equal(decomposer.fit(kind(X)).transform(kind(X)), dense)
 
 
+@pytest.mark.mutation
 def test_sparse_input_on_which_members_disagree():
     model = voting(xgb.XGBRegressor(n_estimators=3), DecisionTreeRegressor(**TREE)).fit(X, Y)
     decomposer = GlexDecomposer(model).fit(X)
@@ -600,6 +636,7 @@ def test_sparse_input_on_which_members_disagree():
         decomposer.transform(sp.csr_matrix(X))
 
 
+@pytest.mark.mutation
 def test_values_that_the_model_refuses_are_refused(model_of):
     rows = X[:5].copy()
     rows[2, 0] = np.nan
@@ -618,6 +655,7 @@ def test_values_that_the_model_refuses_are_refused(model_of):
         FeatureRemover(model_of("boosting"), [1]).fit(X).predict(rows)
 
 
+@pytest.mark.mutation
 def test_trees_that_saw_no_missing_values_take_them_where_the_model_does(model_of):
     model = model_of("forest")
     decomposer = GlexDecomposer(model).fit(GAPS)
@@ -669,6 +707,7 @@ def test_feature_remover(name, model_of):
     )
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("name", ["isolation", "isolation, features", "isolation, one row"])
 def test_isolation_forest_without_features(name, model_of):
     model = model_of(name)
@@ -691,6 +730,7 @@ def test_isolation_forest_without_features(name, model_of):
     np.testing.assert_array_equal(remover.predict(X[100:120]), np.where(decision < 0, -1, 1))
 
 
+@pytest.mark.mutation
 def test_isolation_forests_are_fitted_without_a_target():
     remover = FeatureRemover(IsolationForest(n_estimators=5, random_state=0), [0]).fit(X)
     assert remover.estimator_.n_features_in_ == 4
@@ -789,6 +829,7 @@ class MyTwist(RandomForestRegressor):
         return 2 * super().predict(X)
 
 
+@pytest.mark.mutation
 def test_subclasses():
     model = MyForest(**FOREST).fit(X, Y)
     np.testing.assert_allclose(total(GlexDecomposer(model).fit(X), X)[:, 0], model.predict(X), atol=EXACT)
@@ -798,6 +839,7 @@ def test_subclasses():
         GlexDecomposer(MyTwist(**FOREST).fit(X, Y)).fit(X)
 
 
+@pytest.mark.mutation
 def test_pipelines_and_frozen_estimators():
     model = make_pipeline(SimpleImputer(), GradientBoostingRegressor(**BOOST)).fit(GAPS, Y)
     for estimator in (model, FrozenEstimator(model)):
@@ -833,6 +875,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("match", REFUSED)
 def test_what_is_no_sum_of_trees_is_refused_before_it_is_fitted(match):
     for prefit in ("auto", True):
@@ -887,6 +930,7 @@ def refused_models():
     )
 
 
+@pytest.mark.mutation
 def test_what_cannot_be_read_exactly_is_refused():
     for error, match, model in refused_models():
         with pytest.raises(error, match=match):

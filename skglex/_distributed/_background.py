@@ -59,13 +59,15 @@ class PartitionedBackground:
             proved = list(dask.persist(*proved))
         self._parts = proved if kept else _read_all(partitions, read)
         sizes = dask.compute(*[delayed(_size)(part) for part in proved])
-        n_rows, mantissa, exponent = (np.array(column) for column in zip(*sizes))
+        n_rows, mantissa, squares, exponent = (np.array(column) for column in zip(*sizes))
         self.n_rows = int(n_rows.sum())
         self._rows = [part for part, n in zip(partitions.rows, n_rows) if n]
         if not mantissa.any():
             raise ValueError("sample_weight is zero for every row: the background would be empty")
-        scaled = np.ldexp(mantissa, exponent - exponent[mantissa > 0].max())
+        exponent -= exponent[mantissa > 0].max()
+        scaled = np.ldexp(mantissa, exponent)
         self.total = float(scaled.sum())
+        self.effective_rows = self.total**2 / float(np.ldexp(squares, 2 * exponent).sum())
         self._share = scaled / self.total
         self.weighting = PartitionedEmpirical(self)
 
@@ -176,10 +178,10 @@ def _call(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
-def _size(part: tuple[Background, int]) -> tuple[int, float, int]:
-    """Number of rows, and their total weight as a number and a power of two."""
+def _size(part: tuple[Background, int]) -> tuple[int, float, float, int]:
+    """Number of rows, and the sums of their weights and of the squares, as numbers and a power of two."""
     background, exponent = part
-    return len(background.weight), background.total, exponent
+    return len(background.weight), background.total, float((background.weight**2).sum()), exponent
 
 
 def _weighted(part: tuple[Background, int], compute: Callable[..., Any], weight: float) -> Any:

@@ -46,6 +46,11 @@ class Background:
     def total(self) -> float:
         return float(self.weight.sum())
 
+    @property
+    def effective_rows(self) -> float:
+        """How many rows of equal weight average as precisely."""
+        return self.total**2 / float((self.weight**2).sum())
+
     def bit_sets(self, n_bins: NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
         """Blocks of rows as bit sets by bin, arguments of `add_near_misses`."""
         n_rows = self.bins.shape[1]

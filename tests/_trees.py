@@ -1,0 +1,148 @@
+"""The path-dependent game of trained models, by walking their trees as their own libraries write them down.
+
+For numeric splits; of XGBoost, `_oracles.path_dependent_game` is the same.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import lightgbm as lgb
+import numpy as np
+from _oracles import subsets, to_float32
+from catboost import CatBoost
+from sklearn.base import is_classifier
+
+
+class Node(NamedTuple):
+    """A leaf with its value (one number per output), or a split with the rows that it sends left."""
+
+    cover: float
+    value: Any = None
+    feature: int = -1
+    goes_left: Any = None
+    left: Any = None
+    right: Any = None
+
+
+def game(model, X, margin):
+    """v_S(x): splits on S go x's way, others both ways by cover. What the trees leave of the margin is their base."""
+    trees = list(read(model))
+
+    def expected(node, kept):
+        if node.left is None:
+            return np.tile(node.value, (len(X), 1))
+        left, right = (expected(child, kept) for child in (node.left, node.right))
+        if node.feature in kept:
+            return np.where(node.goes_left(X[:, node.feature])[:, None], left, right)
+        a, b = (child.cover / node.cover if node.cover else 0.0 for child in (node.left, node.right))
+        return a * left + b * right
+
+    out = {s: sum(expected(tree, set(s)) for tree in trees) for s in subsets(X.shape[1])}
+    base = margin - out[tuple(range(X.shape[1]))]
+    return {s: values + base for s, values in out.items()}
+
+
+def read(model):
+    if isinstance(model, lgb.Booster | lgb.LGBMModel):
+        return lightgbm_trees(getattr(model, "booster_", model))
+    if isinstance(model, CatBoost):
+        return catboost_trees(model)
+    return hist_trees(model) if hasattr(model, "_predictors") else scikit_learn_trees(model)
+
+
+def lightgbm_trees(booster):
+    width = booster.num_model_per_iteration()
+
+    def nested(node, output):
+        if "left_child" not in node:
+            return Node(node.get("leaf_count", 0), node["leaf_value"] * np.eye(width)[output])
+        missing, threshold = node["missing_type"], float(node["threshold"])
+
+        def goes_left(x):
+            zero = np.isnan(x) | (np.abs(x) <= np.float32(1e-35))
+            absent = {"None": False, "Zero": zero, "NaN": np.isnan(x)}[missing]
+            return np.where(absent, node["default_left"], np.where(zero, 0.0, x) <= threshold)
+
+        children = (nested(node[side], output) for side in ("left_child", "right_child"))
+        return Node(node["internal_count"], None, node["split_feature"], goes_left, *children)
+
+    for t, tree in enumerate(booster.dump_model()["tree_info"]):
+        yield nested(tree["tree_structure"], t % width)
+
+
+def catboost_trees(model):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        content = json.loads(path.read_text())
+    missing_right = [f["nan_value_treatment"] == "AsTrue" for f in content["features_info"]["float_features"]]
+    scale = content["scale_and_bias"][0]
+
+    def leaf(value, weight):
+        return Node(weight, scale * np.atleast_1d(value))
+
+    def split(test, left, right):
+        feature, border = test["float_feature_index"], np.float32(test["border"])
+
+        def goes_left(x):
+            x = to_float32(x)
+            return ~np.where(np.isnan(x), missing_right[feature], x > border)
+
+        return Node(left.cover + right.cover, None, feature, goes_left, left, right)
+
+    def nested(node):
+        if "split" not in node:
+            return leaf(node["value"], node["weight"])
+        return split(node["split"], nested(node["left"]), nested(node["right"]))
+
+    def symmetric(tree, depth, first):
+        if not depth:
+            values = np.reshape(tree["leaf_values"], (len(tree["leaf_weights"]), -1))
+            return leaf(values[first], tree["leaf_weights"][first])
+        halves = (symmetric(tree, depth - 1, first + side * 2 ** (depth - 1)) for side in (0, 1))
+        return split(tree["splits"][depth - 1], *halves)
+
+    for tree in content.get("oblivious_trees") or content["trees"]:
+        yield symmetric(tree, len(tree["splits"] or []), 0) if "leaf_weights" in tree else nested(tree)
+
+
+def from_arrays(left, right, feature, threshold, missing_left, cover, value, cast, node=0):
+    if left[node] < 0 or left[node] == right[node]:
+        return Node(cover[node], value[node])
+    columns = left, right, feature, threshold, missing_left, cover, value, cast
+
+    def goes_left(x):
+        return np.where(np.isnan(x), bool(missing_left[node]), cast(x) <= threshold[node])
+
+    children = (from_arrays(*columns, int(side[node])) for side in (left, right))
+    return Node(cover[node], None, feature[node], goes_left, *children)
+
+
+def hist_trees(model):
+    for (tree,) in model._predictors:
+        nodes, leaf = tree.nodes, tree.nodes["is_leaf"] != 0
+        left, right = (np.where(leaf, -1, nodes[side].astype(int)) for side in ("left", "right"))
+        split = nodes["feature_idx"], nodes["num_threshold"], nodes["missing_go_to_left"]
+        yield from_arrays(
+            left, right, *split, nodes["count"].astype(float), nodes["value"][:, None], np.asarray
+        )
+
+
+def scikit_learn_trees(model):
+    trees = np.ravel(getattr(model, "estimators_", [model]))
+    for i, fitted in enumerate(trees):
+        tree = fitted.tree_
+        if hasattr(model, "_average_path_length_per_tree"):  # an isolation forest
+            value = (model._decision_path_lengths[i] + model._average_path_length_per_tree[i])[:, None]
+        else:
+            value = (
+                tree.value[:, 0, 1:]
+                if is_classifier(model) and tree.value.shape[2] == 2
+                else tree.value[:, 0]
+            )
+        weight = model.learning_rate if hasattr(model, "learning_rate") else 1 / len(trees)
+        split = tree.feature, tree.threshold, tree.missing_go_to_left
+        cover = tree.weighted_n_node_samples
+        yield from_arrays(tree.children_left, tree.children_right, *split, cover, weight * value, to_float32)

@@ -1,0 +1,40 @@
+"""The fixed ranges of work."""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+
+from skglex._memory import scaled
+from skglex._parallel import row_chunks, run, weight_chunks
+
+pytestmark = pytest.mark.mutation
+
+
+def test_rows_in_eight_ranges_unless_these_get_short_or_long():
+    assert row_chunks(0) == []
+    assert row_chunks(1025) == [(0, 1024), (1024, 1025)]
+    assert row_chunks(16_001) == [(i, min(i + 2001, 16_001)) for i in range(0, 16_001, 2001)]
+    assert row_chunks(100_000)[:2] == [(0, 8192), (8192, 16_384)]
+
+
+def test_costs_within_a_limit_or_of_one_item():
+    assert weight_chunks(np.array([1, 1, 1, 5, 2, 2]), 3) == [(0, 3), (3, 4), (4, 5), (5, 6)]
+    assert weight_chunks(np.array([]), 3) == []
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_results_are_in_the_order_of_the_tasks(n_jobs, capsys):
+    tasks = [(i, 2) for i in range(3)]
+    assert run(pow, tasks, n_jobs=n_jobs, verbose=1, label="squares") == [0, 1, 4]
+    lines = capsys.readouterr().err.split("\r")[1:]
+    assert [line.split("]")[2].split()[0] for line in lines] == ["33%", "67%", "100%"]
+    assert lines[-1].count("#") == 30
+    assert "\n" in lines[-1]
+
+
+def test_budgets_shrink_with_the_working_memory_and_never_grow():
+    with config_context(working_memory=512):
+        assert scaled(100) == 50
+        assert scaled(1) == 1
+    with config_context(working_memory=2048):
+        assert scaled(100) == 100
