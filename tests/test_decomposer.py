@@ -33,6 +33,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
 from skglex.components import _streaming, _tables
+from skglex.components._index import _unique_rows
 from skglex.ensemble import _fixed
 
 ORACLE = Path(__file__).parent / "data" / "oracle"
@@ -734,6 +735,15 @@ def test_too_many_subsets_of_a_leaf_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="has 16 subsets of at most 4 features, more than the 10"):
         GlexDecomposer(MODEL).fit(X).transform(X)
     GlexDecomposer(MODEL, max_interaction=1).fit(X).transform(X)
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("largest", [3, 2**40])
+def test_distinct_rows(largest):
+    rows = np.random.default_rng(0).integers(0, 2, size=(50, 3)) * largest
+    unique, inverse = _unique_rows(rows)
+    assert np.array_equal(unique, np.unique(rows, axis=0))
+    assert np.array_equal(unique[inverse], rows)
 
 
 @pytest.mark.mutation
