@@ -39,10 +39,7 @@ def column_values(X: Any, feature: int, spec: InputSpec) -> NDArray[np.float64]:
 
 
 def _frame_values(
-    column: Any,
-    name: Any,
-    categories: NDArray[Any] | None,
-    spec: InputSpec,
+    column: Any, name: Any, categories: NDArray[Any] | None, spec: InputSpec
 ) -> NDArray[np.float64]:
     """One data-frame column as numbers; missing is NaN.
 

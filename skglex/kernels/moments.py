@@ -8,18 +8,7 @@ from skglex.kernels.patterns import BLOCK
 
 @njit(cache=True, nogil=True)
 def mean_absolute(
-    bins,
-    weight,
-    axis_ptr,
-    axis_slot,
-    map_ptr,
-    maps,
-    stride,
-    table_ptr,
-    n_cells,
-    tables,
-    chosen,
-    out,
+    bins, weight, axis_ptr, axis_slot, map_ptr, maps, stride, table_ptr, n_cells, tables, chosen, out
 ):
     """Write the weighted mean of ``|m|`` of each chosen component, per output, to ``out``."""
     cell = np.empty(BLOCK, np.int64)

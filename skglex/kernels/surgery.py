@@ -26,18 +26,7 @@ def bound_nodes(order, left, right, split, roots):
 
 @njit(cache=True, nogil=True)
 def side_by_side(
-    order,
-    left,
-    right,
-    split,
-    value,
-    roots,
-    new_root,
-    new_origin,
-    new_left,
-    new_right,
-    new_split,
-    new_value,
+    order, left, right, split, value, roots, new_root, new_origin, new_left, new_right, new_split, new_value
 ):
     """Replace every inner node without a split by both its subtrees, one beside the other.
 
