@@ -33,6 +33,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--budget", type=float, default=10.0, help="CPU seconds a call may take, or fewer rows"
     )
+    parser.add_argument(
+        "--peers", nargs="+", default=["*"], help="labels or shell patterns of the peers wanted"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--no-memory", action="store_true", help="leave out the peak memory")
     parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
@@ -65,7 +68,13 @@ def main() -> None:
             print(parts[-1], flush=True)
         (chosen.out / "profile.md").write_text("\n".join(parts), encoding="utf-8")
         return
-    options = Options(chosen.repeats, chosen.budget, chosen.threads, not (chosen.no_memory or chosen.quick))
+    options = Options(
+        chosen.repeats,
+        tuple(chosen.peers),
+        chosen.budget,
+        chosen.threads,
+        not (chosen.no_memory or chosen.quick),
+    )
     if chosen.quick:
         options = replace(options, repeats=1, budget=1.0)
     measure(cases, chosen, options)

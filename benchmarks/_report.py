@@ -39,7 +39,8 @@ def environment(options: Options) -> str:
     return (
         f"{date.today():%B %Y}, Python {platform.python_version()}, {', '.join(versions)}. "
         f"{os.cpu_count()} cores{load}; {options.threads} threads for everyone. Medians of {options.repeats} "
-        "(sweeps: half as many) interleaved runs, [lowest to highest] of their ratios."
+        "(sweeps: half as many; fewer of what takes longer than the budget) interleaved runs, [lowest to highest] of "
+        "their ratios."
     )
 
 
@@ -74,7 +75,7 @@ def table(case: Case, size: Size, found: Sequence[Measured]) -> str:
             seconds += f", extrapolated from {out.rows:,} rows"
         ratio = ""
         if base.seconds and out is not base:
-            ratio = _ratio(np.array(out.seconds) / base.seconds)
+            ratio = _ratio(np.array(out.seconds) / base.seconds[: len(out.seconds)])
         cores = f"{np.median(out.cpu) / np.median(out.seconds):.1f}" if out.cpu else ""
         memory = "" if out.memory is None else f"{out.memory:,.0f} MB"
         if memory and out.rows < size.rows:
@@ -103,7 +104,8 @@ def verdicts(case: Case, size: Size, found: Sequence[Measured]) -> list[tuple[bo
         if lacking:
             said.append((None, f"target not measured ({target.text}): no time of {', '.join(lacking)}"))
             continue
-        values = target.value(seconds)
+        runs = min(len(seconds[label]) for label in target.needs or seconds)
+        values = target.value({label: taken[:runs] for label, taken in seconds.items()})
         met = target.met(float(np.median(values)))
         said.append((met, f"target {'met' if met else '**missed**'}: {target.text}: {_ratio(values)}"))
     return said

@@ -16,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,17 @@ SHORTEST = 0.05
 
 @dataclass(frozen=True)
 class Options:
-    """How to measure; ``budget`` is the CPU seconds that one call may take."""
+    """How to measure; ``budget`` is the CPU seconds that one call may take, ``peers`` are shell patterns."""
 
     repeats: int = 5
+    peers: tuple[str, ...] = ("*",)
     budget: float = 10.0
     threads: int = 2
     memory: bool = True
+
+    def includes(self, way: Way) -> bool:
+        """Whether a way is skglex's, or of the peers that are wanted."""
+        return way.label.startswith("skglex") or any(fnmatch(way.label, peer) for peer in self.peers)
 
     @property
     def limit(self) -> float:
@@ -166,11 +172,14 @@ def time_scaled(call: Call, timed: int, rows: int) -> tuple[float, float | None]
 
 
 def measure(case: Case, data: Data, options: Options) -> list[Measured]:
-    """Compare all ways with the first, then time them in turn."""
+    """Compare all ways with the first, then time them in turn; slow ones fewer times."""
     found = [Measured(way.label, is_unit=way.common is None) for way in case.ways]
     calls: dict[int, Call] = {}
     reference: Any = None
     for i, (way, out) in enumerate(zip(case.ways, found)):
+        if not options.includes(way):
+            out.refused = "left out"
+            continue
         if i and way.common is not None and reference is None and case.ways[0].common is not None:
             out.refused = "not timed: skglex has no result to compare with"
             continue
@@ -201,6 +210,8 @@ def measure(case: Case, data: Data, options: Options) -> list[Measured]:
         calls[i] = call
     for _ in range(options.repeats):
         for i, call in calls.items():
+            if sum(found[i].seconds) > options.repeats * options.budget:
+                continue
             wall, cpu = time_scaled(call, found[i].rows, data.size.rows)
             found[i].seconds.append(wall)
             if cpu is not None:
