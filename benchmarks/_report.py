@@ -75,7 +75,8 @@ def table(case: Case, size: Size, found: Sequence[Measured]) -> str:
             seconds += f", extrapolated from {out.rows:,} rows"
         ratio = ""
         if base.seconds and out is not base:
-            ratio = _ratio(np.array(out.seconds) / base.seconds[: len(out.seconds)])
+            runs = min(len(out.seconds), len(base.seconds))
+            ratio = _ratio(np.array(out.seconds[:runs]) / base.seconds[:runs])
         cores = f"{np.median(out.cpu) / np.median(out.seconds):.1f}" if out.cpu else ""
         memory = "" if out.memory is None else f"{out.memory:,.0f} MB"
         if memory and out.rows < size.rows:

@@ -97,18 +97,12 @@ def pattern_histogram(bins, weight, conditions, ids, bits, entry_ptr, table_ptr,
 
 
 @njit(cache=True, nogil=True)
-def _pattern_of_row(bins, r, conditions, ids, bits, first, last):
-    """The pattern of one row, as `violations` finds those of a block."""
-    pattern = 0
-    for e in range(first, last):
-        c = ids[e]
-        b = np.int64(bins[conditions.feature[c], r])
-        if conditions.mask[c] >= 0:
-            out = conditions.masks[conditions.mask[c] + b] == 0
-        else:
-            out = (b < conditions.lo[c] or b >= conditions.hi[c]) and b != conditions.missing[c]
-        pattern |= np.int64(out) << np.int64(bits[e])
-    return pattern
+def _violates(bins, r, conditions, c):
+    """Whether one row violates condition c, as `violations` finds it for a block."""
+    b = np.int64(bins[conditions.feature[c], r])
+    if conditions.mask[c] >= 0:
+        return conditions.masks[conditions.mask[c] + b] == 0
+    return (b < conditions.lo[c] or b >= conditions.hi[c]) and b != conditions.missing[c]
 
 
 @njit(cache=True, nogil=True)
@@ -137,12 +131,20 @@ def accumulate(
     if r1 - r0 < FEW_ROWS:
         # the tables are far away: all places are found first, so that several are fetched at a time
         place = np.empty(g1 - g0, np.int64)
+        violated = np.empty(conditions.feature.shape[0], np.uint8)
+        all_first = entry_ptr[g1] - entry_ptr[g0] > violated.shape[0]
         for r in range(r0, r1):
+            for c in range(violated.shape[0] if all_first else 0):
+                violated[c] = _violates(bins, r, conditions, c)
             for g in range(g0, g1):
                 if table_ptr[g] == table_ptr[g + 1]:
                     place[g - g0] = -1
                     continue
-                pattern = _pattern_of_row(bins, r, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1])
+                pattern = 0
+                for e in range(entry_ptr[g], entry_ptr[g + 1]):
+                    c = ids[e]
+                    own = violated[c] if all_first else np.uint8(_violates(bins, r, conditions, c))
+                    pattern |= np.int64(own) << np.int64(bits[e])
                 n_columns = column_ptr[g + 1] - column_ptr[g]
                 place[g - g0] = value_ptr[g] - value_ptr[g0] + pattern * n_columns
             for g in range(g0, g1):
