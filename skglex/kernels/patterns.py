@@ -10,7 +10,7 @@ from numba import njit
 
 BLOCK = 1024  # rows whose bins, patterns and sums stay in cache together
 LONG_BLOCK = 2048  # rows that a group's table is brought into cache for
-FEW_ROWS = 16  # fewer rows are taken one by one
+FEW_ROWS = 8  # fewer rows are taken one by one
 
 
 @njit(cache=True, nogil=True)
