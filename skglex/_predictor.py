@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -240,7 +241,9 @@ class DebiasedPredictor(TreeModelWrapper):
 
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self)
-        self._validate_params()  # strength may be set after fit
+        own = "strength"  # which may be set after fit
+        constraint = {own: self._parameter_constraints[own]}
+        validate_parameter_constraints(constraint, {own: self.strength}, type(self).__name__)
         names = getattr(self, "feature_names_in_", None)
         if self.strength == 1:
             # the preprocessing or the model may refuse some of them
@@ -254,4 +257,4 @@ class DebiasedPredictor(TreeModelWrapper):
                     "The feature names should match those that were passed during fit: X lacks "
                     f"{absent}, needed with strength={self.strength}. With strength=1 removed columns may be absent"
                 )
-        return super()._check_X(X)
+        return self._checked(X)

@@ -54,7 +54,7 @@ class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
             inner = get_tags(self.estimator)
             tags.input_tags.sparse = inner.input_tags.sparse
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
-            tags.input_tags.categorical = tags.input_tags.string = self._takes_objects
+            tags.input_tags.categorical = tags.input_tags.string = self._takes_objects()
             tags.target_tags.required = inner.target_tags.required and not is_fitted(self.estimator)
             # scikit-learn's trees and forests keep the classes of several targets apart, which is refused
             tags.target_tags.multi_output = inner.target_tags.multi_output and not averages_probabilities(
@@ -153,7 +153,6 @@ class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
             return X
         return check_rows(self._preprocess.transform(X), self._takes_objects)
 
-    @property
     def _takes_objects(self) -> bool:
         """Whether the model takes arrays of strings, as CatBoost does."""
         model = tree_model(self.estimator)
@@ -162,6 +161,9 @@ class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
     def _check_X(self, X: Any) -> Any:
         """Check rows given after fitting, and take them to the model's space."""
         check_is_fitted(self)
+        return self._checked(X)
+
+    def _checked(self, X: Any) -> Any:
         X = as_numpy(X)
         if self._preprocess is None:
             X = check_rows(X, self._takes_objects)
@@ -229,7 +231,7 @@ class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
         """One partition binned, its weights scaled by a power of two, and the exponent of that."""
         if not len(weight):
             return Background(np.empty((len(self._model.ensemble.grid.features), 0), np.uint16), weight), 0
-        Xt = TreeModelWrapper._check_X(self, X)
+        Xt = self._checked(X)
         background, exponent = self._bin_background(Xt, weight)
         if prove:
             part = copy(self)

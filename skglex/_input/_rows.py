@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,17 @@ def as_numpy(X: Any) -> Any:
     return np.asarray(X) if other else X
 
 
-def check_rows(X: Any, objects: bool = False) -> Any:
+def check_rows(X: Any, takes_objects: Callable[[], bool]) -> Any:
     """Check arrays and sparse matrices as scikit-learn does; data frames keep their columns' types.
 
-    So do arrays of objects, on request.
+    So do arrays of objects, where the model takes them, which is asked only then: models can be slow to say it.
     """
     X = as_numpy(X)
     if hasattr(X, "collect") and not hasattr(X, "shape"):
         raise ValueError(f"X is a {type(X).__name__}, whose rows are not there yet: pass X.collect()")
     if not is_frame(X):
-        dtype = None if objects and getattr(getattr(X, "dtype", None), "kind", "") == "O" else "numeric"
+        is_object = getattr(getattr(X, "dtype", None), "kind", "") == "O"
+        dtype = None if is_object and takes_objects() else "numeric"
         return check_array(
             X, accept_sparse=["csr", "csc"], dtype=dtype, ensure_all_finite=False, input_name="X"
         )

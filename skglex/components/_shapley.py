@@ -45,9 +45,15 @@ class ShapleySums:
         self._n_players = n_players
         self._pairs = pairs
         self._kept: GroupTables | None = None
+        self._direct = np.flatnonzero(weights.players.wide & self._has_columns)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": None}
+
+    @property
+    def _has_columns(self) -> NDArray[np.bool_]:
+        """Which leaves add to any value."""
+        return np.asarray(self._weights.players.n_players > self._pairs)
 
     @property
     def _per_output(self) -> int:
@@ -60,18 +66,16 @@ class ShapleySums:
 
         Interactions have the shape (n_outputs, n_players, n_players, n_samples); only i < j is written.
         """
-        ensemble, players, groups = self._weights.ensemble, self._weights.players, self._weights.groups
+        ensemble, groups, leaves = self._weights.ensemble, self._weights.groups, self._direct
         n_rows = bins.shape[1]
         out = np.zeros((ensemble.n_outputs * self._per_output, n_rows))
-        direct = players.wide
         if self._without_tables(n_rows):
-            direct = np.ones(ensemble.n_leaves, dtype=bool)
+            leaves = np.flatnonzero(self._has_columns)
         else:
             for tables in self._tables(n_jobs):
                 tables.add_to(
                     out, ensemble, groups, bins, n_jobs=n_jobs, verbose=verbose, label="SHAP values"
                 )
-        leaves = np.flatnonzero(direct & (players.n_players > self._pairs))
         if len(leaves):
             self._add_directly(leaves, bins, out, n_jobs, verbose)
         shape = (self._n_players,) * (2 if self._pairs else 1)

@@ -193,7 +193,7 @@ class StoredComponents:
         return Grid.from_cuts(features, parts, categorical, less_equal=False, as_float32=as_float32)
 
     def _bin(self, X: Any) -> NDArray[Any]:
-        X = check_rows(X, objects=True)
+        X = check_rows(X, lambda: True)
         if X.shape[1] != len(self.feature_names):
             raise ValueError(
                 f"X has {X.shape[1]} features, but the components are of {len(self.feature_names)}: "

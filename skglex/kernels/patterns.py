@@ -10,6 +10,7 @@ from numba import njit
 
 BLOCK = 1024  # rows whose bins, patterns and sums stay in cache together
 LONG_BLOCK = 2048  # rows that a group's table is brought into cache for
+TOUCHED = 128  # places in tables that are fetched at a time for a single row
 FEW_ROWS = 8  # fewer rows are taken one by one
 
 
@@ -102,7 +103,9 @@ def _violates(bins, r, conditions, c):
     b = np.int64(bins[conditions.feature[c], r])
     if conditions.mask[c] >= 0:
         return conditions.masks[conditions.mask[c] + b] == 0
-    return (b < conditions.lo[c] or b >= conditions.hi[c]) and b != conditions.missing[c]
+    lo = np.int64(conditions.lo[c])
+    # without branches, which random bins would have mispredicted: below lo wraps around to far above
+    return (np.uint64(b - lo) >= np.uint64(conditions.hi[c] - lo)) & (b != conditions.missing[c])
 
 
 @njit(cache=True, nogil=True)
@@ -129,8 +132,10 @@ def accumulate(
     columns) starts at ``value_ptr[g] - value_ptr[g0]``. Groups without a table add nothing.
     """
     if r1 - r0 < FEW_ROWS:
-        # the tables are far away: all places are found first, so that several are fetched at a time
+        # the tables are far away: all places are found first and a block of them touched, so that many are fetched
+        # at a time
         place = np.empty(g1 - g0, np.int64)
+        touched = np.empty(TOUCHED)
         violated = np.empty(conditions.feature.shape[0], np.uint8)
         all_first = entry_ptr[g1] - entry_ptr[g0] > violated.shape[0]
         for r in range(r0, r1):
@@ -147,12 +152,19 @@ def accumulate(
                     pattern |= np.int64(own) << np.int64(bits[e])
                 n_columns = column_ptr[g + 1] - column_ptr[g]
                 place[g - g0] = value_ptr[g] - value_ptr[g0] + pattern * n_columns
-            for g in range(g0, g1):
-                at = place[g - g0]
-                if at >= 0:
-                    for k in range(column_ptr[g], column_ptr[g + 1]):
-                        out[column[k], r] += tables[at]
-                        at += 1
+            for b0 in range(g0, g1, TOUCHED):
+                b1 = min(b0 + TOUCHED, g1)
+                for g in range(b0, b1):
+                    n_columns = column_ptr[g + 1] - column_ptr[g]
+                    at = place[g - g0]
+                    if at >= 0 and n_columns > 0:
+                        touched[g - b0] = tables[at] + tables[at + n_columns - 1]
+                for g in range(b0, b1):
+                    at = place[g - g0]
+                    if at >= 0:
+                        for k in range(column_ptr[g], column_ptr[g + 1]):
+                            out[column[k], r] += tables[at]
+                            at += 1
         return
     pattern = np.empty(LONG_BLOCK, np.uint16)
     row_at = np.empty(LONG_BLOCK, np.uint32)
