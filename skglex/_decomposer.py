@@ -18,7 +18,7 @@ from skglex._features import column_names, group_features, output_names
 from skglex._html import ComponentsHTMLMixin
 from skglex._input import bin_all, take_rows
 from skglex._memory import check_memory
-from skglex._proof import require_equal, rounding_of, warn_of_small_background, warn_of_streaming
+from skglex._proof import require_equal, rounding_of, warn_of_small_background
 from skglex._state import restore_on_failure
 from skglex.components import (
     Axis,
@@ -255,8 +255,6 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         -----
         SmallBackgroundWarning
             The background has few rows for the order of the components.
-        StreamedComponentsWarning
-            Some components have too many cells for a table.
         ZeroCoverWarning
             Path-dependent weights of nodes without cover.
         """
@@ -272,9 +270,6 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
         self._lazy = {}
         self._list_components(Xt)
-        if self._too_many is None:
-            self._decomposition.tabulate(**self._work)
-            warn_of_streaming(self._decomposition.tabulated)
         self._keep_weights()
         return self
 
@@ -311,7 +306,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         if can_keep is None:
             return
         if self._too_many is None:
-            self._decomposition.tables  # noqa: B018 - filled while the background is within reach
+            self._decomposition.tables(**self._work)  # filled while the background is within reach
         if can_keep(int(players.fixed_ptr[-1])) and not players.wide.any():
             weights.dense(0, weights.groups.n_groups, n_jobs=self.n_jobs)
 
@@ -334,6 +329,11 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
             There are more components than ``max_components``.
         AdditivityError
             The components of a row do not add up to the model's own margin (see ``check_additivity``).
+
+        Warns
+        -----
+        StreamedComponentsWarning
+            Once: some components have too many cells for a table.
         """
         Xt = self._check_X(X)
         self._require_components()

@@ -62,7 +62,8 @@ class ComponentsHTMLMixin:
 
 def _largest_components(decomposer: Any) -> str:
     """An HTML table, or nothing where it would take long."""
-    tabulated, n_rows = decomposer._decomposition.tabulated, decomposer._background.n_rows
+    tabulated = decomposer._decomposition.layout(decomposer.n_jobs).tabulated
+    n_rows = decomposer._background.n_rows
     look_ups = n_rows * (tabulated.sum() + _STREAMED * (~tabulated).sum())
     if "component_importances" not in decomposer._lazy and look_ups > _MOST_LOOK_UPS:
         return ""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._warnings import warn_user
-from skglex.exceptions import AdditivityError, SmallBackgroundWarning, StreamedComponentsWarning
+from skglex.exceptions import AdditivityError, SmallBackgroundWarning
 from skglex.readers import ReadModel
 
 # The order whose 2 ** order background rows are enough for any.
@@ -72,15 +72,4 @@ def warn_of_small_background(n_rows: float, order: int) -> None:
             f"whose weights are shares of it: pass at least {needed} rows, lower max_interaction, or use "
             "weighting='path_dependent'",
             SmallBackgroundWarning,
-        )
-
-
-def warn_of_streaming(tabulated: NDArray[np.bool_]) -> None:
-    """Warn where components have no table."""
-    if n_streamed := int((~tabulated).sum()):
-        warn_user(
-            f"{n_streamed:,} of {len(tabulated):,} components have too many cells for a table within the memory set "
-            "aside for tables: they are computed leaf by leaf each time, to the same values, but slower. Lower "
-            "max_interaction, or train on fewer bins (max_bin)",
-            StreamedComponentsWarning,
         )

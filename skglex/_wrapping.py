@@ -30,6 +30,8 @@ from skglex.readers import ReadModel, averages_probabilities, let_models_be_copi
 
 # Background rows on which the leaves must reproduce the model's own margin.
 _PROOF_ROWS = 1000
+# Fewer for a model with more conditions of leaves than this in all those rows, but a hundred.
+_PROOF_CONDITIONS = 10**9
 
 
 class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
@@ -266,10 +268,13 @@ class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
         """Raise unless the leaves reproduce the model's own margin on background rows."""
         if not isinstance(self._background, Background):
             return  # partitions prove theirs where they are read
-        positions = np.unique(np.linspace(0, len(self._background_rows) - 1, _PROOF_ROWS).astype(int))
+        leaves = replace(self._model.ensemble, trees=None)  # which the components come from
+        affordable = _PROOF_CONDITIONS // max(len(leaves.leaf_condition), 1)
+        n = max(100, min(_PROOF_ROWS, affordable))
+        positions = np.unique(np.linspace(0, len(self._background_rows) - 1, n).astype(int))
         given = self._background_rows[positions]
         own = self._own_margin(Xt, given)
-        ours = LeafSum(self._model.ensemble)(np.ascontiguousarray(self._background.bins[:, positions])).T
+        ours = LeafSum(leaves)(np.ascontiguousarray(self._background.bins[:, positions])).T
         require_equal(own, ours, rounding_of(self._model), given, "leaves", "fit")
 
     def _own_margin(self, Xt: Any, rows: NDArray[np.int64]) -> NDArray[np.float64]:

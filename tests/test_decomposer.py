@@ -207,14 +207,16 @@ def test_tables_and_streaming_agree(monkeypatch, many_rows):
     """Tables over the bins, and without them leaves in groups or one by one."""
     monkeypatch.setattr(_streaming, "MANY_ROWS", many_rows)
     dec = GlexDecomposer(MODEL).fit(X)
-    assert dec._decomposition.tables.tabulated.all()
+    assert dec._decomposition.layout(None).tabulated.all()
     monkeypatch.setattr(_tables, "MAX_CELLS", 60)
     monkeypatch.setitem(_tables.lay_out_tables.__kwdefaults__, "max_cells", 60)
     streamed = GlexDecomposer(MODEL).fit(X)
-    assert 0 < streamed._decomposition.tables.tabulated.sum() < len(streamed.components_)
+    assert 0 < streamed._decomposition.layout(None).tabulated.sum() < len(streamed.components_)
     assert np.allclose(dec.transform(X), streamed.transform(X), atol=1e-12)
     pair, same = dec["x0", "x1"], streamed["x0", "x1"]
-    assert not streamed._decomposition.tables.tabulated[list(streamed.get_feature_names_out()).index("x0:x1")]
+    assert not streamed._decomposition.layout(None).tabulated[
+        list(streamed.get_feature_names_out()).index("x0:x1")
+    ]
     assert np.allclose(pair.evaluate(X), same.evaluate(X), atol=1e-12)
     assert np.allclose(pair.values, same.values, atol=1e-12)
 

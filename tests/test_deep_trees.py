@@ -1,5 +1,6 @@
 """Forests grown to purity: walked where rows are summed, weights of low orders alone, leaves too wide for a table."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.inspection import partial_dependence
 
 from skglex import FeatureRemover, GlexDecomposer
+from skglex._input import bin_all
 from skglex.components import _shapley
 from skglex.datasets import load_bike_sharing
 from skglex.ensemble._sums import LeafSum
@@ -178,10 +180,10 @@ def test_engines_agree_on_margins(bike, forest, monkeypatch):
     rng = np.random.default_rng(0)
     X = np.where(rng.random(bike[0].shape) < 0.2, np.nan, bike[0])
     model = HistGradientBoostingRegressor(max_iter=20).fit(X, bike[1])
+    decomposer = GlexDecomposer(model, max_interaction=1).fit(X[:300])
     found = []
     for engine in ("walk", "levels", "patterns"):
         monkeypatch.setattr(LeafSum, "_engine", lambda self, n_rows, engine=engine: engine)
-        decomposer = GlexDecomposer(model, max_interaction=1).fit(X[:300])
         found.append(decomposer.intercept_ + decomposer.transform(X).sum(axis=1))
     for margin in found:
         assert np.allclose(margin, model.predict(X), **EXACT)
@@ -214,3 +216,19 @@ def test_groups_of_features(wide_forest, weighting):
     if weighting == "empirical":
         alone = mean_prediction(forest, X[:10], background, groups["b"]) - decomposer.intercept_
         assert np.allclose(columns[:, 1], alone, **EXACT)
+
+
+def test_many_bins():
+    """Conditions are numbered right where three of their bins' numbers multiplied no longer fit 32 bits."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 3))
+    model = RandomForestRegressor(4, max_features=1, random_state=0).fit(X, rng.normal(size=len(X)))
+    dec = GlexDecomposer(model, weighting="path_dependent", max_interaction=1, remainder=False)
+    ensemble = dec.fit(X)._model.ensemble
+    n_bins = ensemble.grid.n_bins
+    assert np.prod(n_bins.astype(float)) > 2**31
+    few = X[:50]
+    by_leaf = LeafSum(replace(ensemble, trees=None))(bin_all(few, dec._model.input, ensemble.grid))
+    assert np.allclose(by_leaf[0], model.predict(few), **EXACT)
+    expected = shap.TreeExplainer(model).shap_values(few[:5])
+    assert np.allclose(dec.shap_values(few[:5]), expected, **EXACT)

@@ -101,10 +101,13 @@ def test_streamed_components(data, monkeypatch):
     decomposer = GlexDecomposer(XGBRegressor(n_estimators=20, max_depth=4).fit(X, y))
     with warnings.catch_warnings():
         warnings.simplefilter("error", StreamedComponentsWarning)
-        decomposer.fit(X)
+        decomposer.fit(X).transform(X)
     monkeypatch.setitem(_tables.lay_out_tables.__kwdefaults__, "max_cells", 300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", StreamedComponentsWarning)
+        decomposer.fit(X).shap_values(X)  # needs no table
     with pytest.warns(StreamedComponentsWarning, match=r"\d+ of 15 components"):
-        decomposer.fit(X)
+        decomposer.transform(X)
 
 
 @pytest.mark.mutation

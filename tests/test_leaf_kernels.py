@@ -263,8 +263,7 @@ def decompose(plain, players, weighting, max_order):
 def test_tables(plain, players, weighting, max_order):
     """`mark_axes`, `add_corners`, `sum_corners` and `look_up`."""
     decomposition = decompose(plain, players, weighting, max_order)
-    decomposition.tabulate(None, 0)
-    index, tables = decomposition.index, decomposition.tables
+    index, tables = decomposition.index, decomposition.tables(None, 0)
     expected = plain.components(players.of_slot.tolist(), weighting, plain.bins)
     assert sorted(index.sets) == sorted(s for s in expected if 0 < len(s) <= max_order)
     out = np.empty((len(index.sets) * plain.ensemble.n_outputs, plain.bins.shape[1]))
@@ -295,8 +294,7 @@ def test_streamed_components(plain, players, weighting, max_order, n_rows, monke
     decomposition = decompose(plain, players, weighting, max_order)
     index = decomposition.index
     monkeypatch.setitem(lay_out_tables.__kwdefaults__, "max_cells", 0)
-    decomposition.tabulate(None, 0)
-    assert not decomposition.tabulated.any()
+    assert not decomposition.layout(None).tabulated.any()
     bins = np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy() if n_rows > 40 else plain.bins
     bins = np.minimum(bins, (plain.n_bins - 1)[:, None]).astype(bins.dtype)
     out = np.full((len(index.sets) * plain.ensemble.n_outputs, n_rows), np.nan)

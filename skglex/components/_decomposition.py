@@ -21,6 +21,7 @@ from skglex.components._tables import (
     fill_tables,
     lay_out_tables,
     table_axes,
+    warn_of_streaming,
 )
 from skglex.ensemble import FixedWeights, LeafEnsemble, LeafSum, Players, Weighting, group_patterns
 
@@ -71,6 +72,8 @@ class Decomposition:
         self._shapley_values = ShapleySums(self.weights, n_players, pairs=False)
         self._shapley_pairs = ShapleySums(self.weights, n_players, pairs=True)
         self.margins = LeafSum(ensemble)
+        self._layout: ComponentTables | None = None
+        self._tables: ComponentTables | None = None
 
     def intercept(self, n_jobs: int | None = None) -> NDArray[np.float64]:
         """m of the empty set, one per output."""
@@ -103,23 +106,22 @@ class Decomposition:
             allowed is None or bool(allowed[players.of_slot].all())
         )
 
-    def tabulate(self, n_jobs: int | None, verbose: int) -> None:
-        """Lay out the tables of the components that are small enough for one."""
-        self._tables = lay_out_tables(self.index, self.weights, n_jobs=n_jobs)
-        self._unfilled: dict[str, Any] | None = {"n_jobs": n_jobs, "verbose": verbose}
+    def layout(self, n_jobs: int | None) -> ComponentTables:
+        """The components' tables without their values; where some components have none, a warning says so."""
+        if self._layout is None:
+            self._layout = lay_out_tables(self.index, self.weights, n_jobs=n_jobs)
+            warn_of_streaming(self._layout)
+        return self._layout
 
-    @property
-    def tabulated(self) -> NDArray[np.bool_]:
-        """Which components have a table."""
-        return self._tables.tabulated
-
-    @property
-    def tables(self) -> ComponentTables:
-        """The components' tables, filled when first asked for: SHAP values and partial dependence need none."""
-        with _FILLING:
-            if self._unfilled is not None:
-                self._tables = fill_tables(self._tables, self.index, self.weights, **self._unfilled)
-                self._unfilled = None
+    def tables(self, n_jobs: int | None, verbose: int) -> ComponentTables:
+        """The components' tables, made when first asked for: SHAP values and partial dependence need none."""
+        if self._tables is None:
+            with _FILLING:
+                if self._tables is None:
+                    layout = self.layout(n_jobs)
+                    self._tables = fill_tables(
+                        layout, self.index, self.weights, n_jobs=n_jobs, verbose=verbose
+                    )
         return self._tables
 
     def component_table(
@@ -136,7 +138,7 @@ class Decomposition:
         return table_axes(tables, position, self.ensemble, names, categories)
 
     def _tables_with(self, position: int, n_jobs: int | None, verbose: int) -> ComponentTables:
-        tables = self.tables
+        tables = self.tables(n_jobs, verbose)
         if tables.tabulated[position]:
             return tables
         size = prod(float(tables.axis_size[a]) for a in tables.axes(position)) * self.n_outputs
@@ -164,10 +166,11 @@ class Decomposition:
         verbose: int = 0,
     ) -> None:
         """Write the chosen components: output o's i-th to ``out[o * (rows / outputs) + i]``."""
-        by_table = self.tabulated[chosen]
+        by_table = self.layout(n_jobs).tabulated[chosen]
         column = np.arange(len(chosen))
         if by_table.any():
-            self.tables.look_up(bins, chosen[by_table], column[by_table], self.n_outputs, out, n_jobs)
+            tables = self.tables(n_jobs, verbose)
+            tables.look_up(bins, chosen[by_table], column[by_table], self.n_outputs, out, n_jobs)
         if not by_table.all():
             streamed = column[~by_table]
             step = len(out) // self.n_outputs

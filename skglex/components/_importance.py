@@ -44,7 +44,7 @@ def _component_means(
 
     The others are evaluated, chunk of rows by chunk. No array of all rows and all components is ever made.
     """
-    bins, weight, tables = background.bins, background.weight, decomposition.tables
+    bins, weight, tables = background.bins, background.weight, decomposition.tables(n_jobs, verbose)
     n_outputs = decomposition.n_outputs
     out = np.empty((len(chosen), n_outputs))
     by_table = np.flatnonzero(tables.tabulated[chosen])
@@ -121,7 +121,7 @@ def strongest(
     No mean is larger than the largest entry of the table: the components are gone through by that bound, and
     those that cannot be among the k strongest any more are never evaluated.
     """
-    tables, n_sets = decomposition.tables, len(decomposition.index.sets)
+    tables, n_sets = decomposition.tables(n_jobs, verbose), len(decomposition.index.sets)
     bound = np.full(n_sets, np.inf)
     for c in np.flatnonzero(tables.tabulated):
         table = tables.table(int(c), decomposition.n_outputs)

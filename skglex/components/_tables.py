@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from skglex._memory import scaled
 from skglex._parallel import run, table_chunks, weight_chunks
+from skglex._warnings import warn_user
 from skglex.components._component import Axis
 from skglex.components._index import ComponentIndex
 from skglex.ensemble import FixedWeights, LeafEnsemble
+from skglex.exceptions import StreamedComponentsWarning
 from skglex.kernels.components import add_corners, condition_events, look_up, mark_axes, sum_corners
 
 # Cells (of all outputs) of one table, and of all tables together: 16 MB and 256 MB of float64.
@@ -154,6 +156,18 @@ def _which_get_tables(
     fits = (used <= max(scaled(TOTAL_CELLS), max_cells)) & (cells[by_size] <= max_cells)
     tabulated[by_size[fits]] = True
     return tabulated
+
+
+def warn_of_streaming(tables: ComponentTables) -> None:
+    """Warn where components have no table."""
+    tabulated = tables.tabulated
+    if n_streamed := int((~tabulated).sum()):
+        warn_user(
+            f"{n_streamed:,} of {len(tabulated):,} components have too many cells for a table within the memory set "
+            "aside for tables: they are computed leaf by leaf each time, to the same values, but slower. Lower "
+            "max_interaction, or train on fewer bins (max_bin)",
+            StreamedComponentsWarning,
+        )
 
 
 def fill_tables(

@@ -195,11 +195,11 @@ def collect_conditions(
     entry_condition = np.empty(len(slot), dtype=np.int32)
 
     def encode(s: Any, a: Any, b: Any, m: Any) -> NDArray[np.int64]:
-        return np.asarray(((s * base + a) * base + b) * 2 + m)
+        return np.asarray(((s.astype(np.int64) * base + a) * base + b) * 2 + m)
 
     rows = ~by_mask
     keys, first, inverse = np.unique(
-        encode(slot[rows], lo[rows], hi[rows], missing[rows].astype(np.int64)),
+        encode(slot[rows], lo[rows], hi[rows], missing[rows]),
         return_index=True,
         return_inverse=True,
     )
@@ -208,7 +208,7 @@ def collect_conditions(
     # [0, h) and [h, end) are each other's complement, with missing in the one or the other
     end = n_bins[c_slot] - 1
     low, high = c_lo == 0, c_hi == end
-    other = encode(c_slot, np.where(low, c_hi, 0), np.where(low, end, c_lo), 1 - c_missing.astype(np.int64))
+    other = encode(c_slot, np.where(low, c_hi, 0), np.where(low, end, c_lo), ~c_missing)
     at = np.minimum(np.searchsorted(keys, other), max(len(keys) - 1, 0))
     complement = np.where((low | high) & (keys[at] == other) if len(keys) else False, at, -1)
 

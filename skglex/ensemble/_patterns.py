@@ -72,7 +72,11 @@ def group_patterns(ensemble: LeafEnsemble, *, any_violation: bool = False) -> Pa
     """
     n_entries = len(ensemble.leaf_condition)
     group_of = np.empty(ensemble.n_leaves, np.int64)
-    bit, flip = np.empty(n_entries, np.int64), np.empty(n_entries, np.bool_)
+    bit, flip, first = (
+        np.empty(n_entries, np.uint8),
+        np.empty(n_entries, np.bool_),
+        np.empty(n_entries, np.bool_),
+    )
     n_bits = np.empty(ensemble.n_leaves, np.int64)
     n_groups = group_leaves(
         ensemble.leaf_ptr,
@@ -83,6 +87,7 @@ def group_patterns(ensemble: LeafEnsemble, *, any_violation: bool = False) -> Pa
         group_of,
         bit,
         flip,
+        first,
         n_bits,
     )
     n_bits = n_bits[:n_groups]
@@ -93,17 +98,14 @@ def group_patterns(ensemble: LeafEnsemble, *, any_violation: bool = False) -> Pa
     else:
         n_patterns = np.where(wide, 0, 1 << np.minimum(n_bits, MAX_TABLE_BITS))
     # of the leaf conditions that share a bit, the first defines it; a wide leaf keeps all of its own
-    entry_group = np.repeat(group_of, np.diff(ensemble.leaf_ptr))
-    key = entry_group * (int(n_bits.max(initial=0)) + 1) + bit
-    first = np.zeros(n_entries, dtype=bool)
-    first[np.unique(key, return_index=True)[1]] = True
-    first |= wide[entry_group] if n_entries else False
+    group_leaf = np.searchsorted(group_of, np.arange(n_groups + 1)).astype(np.int64)
+    n_first = np.concatenate([[0], np.cumsum(first)])
     return PatternGroups(
-        group_leaf=np.searchsorted(group_of, np.arange(n_groups + 1)).astype(np.int64),
-        entry_ptr=np.concatenate([[0], np.cumsum(np.bincount(entry_group[first], minlength=n_groups))]),
+        group_leaf=group_leaf,
+        entry_ptr=n_first[ensemble.leaf_ptr[group_leaf]],
         condition=np.ascontiguousarray(ensemble.leaf_condition[first]),
-        bit_of_entry=bit[first].astype(np.uint8),
+        bit_of_entry=bit[first],
         table_ptr=np.concatenate([[0], np.cumsum(n_patterns)]).astype(np.int64),
-        bit=bit.astype(np.uint8),
+        bit=bit,
         flip=flip.astype(np.uint8),
     )

@@ -77,7 +77,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
                 f"the tables have more than {LARGEST_TABLE:,} cells (1 GiB). Use max_interaction or features, or "
                 "train on fewer bins (max_bin)"
             )
-        tables = decomposer._decomposition.tables
+        tables = decomposer._decomposition.layout(decomposer.n_jobs)
         columns = grid.features[tables.axis_slot[list(tables.axes(i))]].tolist()
         components.append({"name": component.name, "features": list(component.features), "columns": columns})
         edges += [axis.edges for axis in axes if not axis.categorical]

@@ -42,13 +42,22 @@ def violations(bins, start, stop, conditions, ids, bits, first, last, pattern):
 
 @njit(cache=True, nogil=True)
 def group_leaves(
-    leaf_ptr, leaf_condition, complement, leaf_kind, max_bits, group_of, bit, flip, bits_of_group
+    leaf_ptr,
+    leaf_condition,
+    complement,
+    leaf_kind,
+    max_bits,
+    group_of,
+    bit,
+    flip,
+    first_of_bit,
+    bits_of_group,
 ):
     """Join neighbouring leaves greedily while their distinct conditions fit ``max_bits``.
 
     ``leaf_kind`` (the tree's output) never mixes within a group. Writes each leaf's group, each leaf
-    condition's bit in it and whether that bit stands for the complement; returns the number of groups.
-    A leaf with more conditions than fit gets a group of its own.
+    condition's bit in it, whether that bit stands for the complement, and whether it is the first with that bit;
+    returns the number of groups. A leaf with more conditions than fit gets a group of its own.
     """
     n_leaves = leaf_ptr.shape[0] - 1
     bit_of = np.full(complement.shape[0], -1, np.int64)
@@ -68,13 +77,14 @@ def group_leaves(
         for e in range(first, last):
             c = leaf_condition[e]
             other = complement[c]
+            first_of_bit[e] = False
             if owner[c] == group:
                 bit[e], flip[e] = bit_of[c], False
             elif other >= 0 and owner[other] == group:
                 bit[e], flip[e] = bit_of[other], True
             else:
                 owner[c], bit_of[c] = group, used
-                bit[e], flip[e] = used, False
+                bit[e], flip[e], first_of_bit[e] = used, False, True
                 used += 1
         group_of[leaf] = group
         bits_of_group[group] = used
