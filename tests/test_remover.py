@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
+from skglex._removal import _same
 
 RNG = np.random.default_rng(1)
 N = 400
@@ -472,3 +473,19 @@ def test_strength_after_fit():
     assert np.array_equal(remover.set_params(strength=0.5).predict(FRAME), half.predict(FRAME))
     with pytest.raises(ValueError, match="strength"):
         remover.set_params(strength=7).predict(FRAME)
+
+
+# -- what features are traced with ----------------------------------------------------------------
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("kind", [object, float])
+def test_columns_are_the_same_value_by_value(kind):
+    column = np.array([1.0, np.nan, 2.0], dtype=kind)
+    assert _same(column, column.copy())
+    for row, value in enumerate([np.nan, 1.0, 3.0]):
+        other = column.copy()
+        other[row] = value
+        assert not _same(column, other)
+        assert not _same(other, column)
+    assert not _same(column, np.array([1.0, np.nan, "2"], dtype=object))

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def _is_frame(X: Any) -> bool:
+def _is_pandas(X: Any) -> bool:
     return hasattr(X, "iloc") and hasattr(X, "dtypes")
 
 
 def category_codes(X: Any) -> tuple[Any, dict[int, Any]]:
     """Replace pandas categorical columns by their codes (NaN: missing); return the categories by position."""
-    if not _is_frame(X):
+    if not _is_pandas(X):
         return X, {}
     found = {j: X.iloc[:, j].cat for j, dtype in enumerate(X.dtypes) if hasattr(dtype, "categories")}
     if not found:
@@ -64,7 +64,7 @@ def encode_categories(X: Any, categories: dict[int, Any]) -> Any:
     """Replace the columns in ``categories`` by the places of their values there; NaN if they have none."""
     if not categories:
         return X
-    if not _is_frame(X):
+    if not _is_pandas(X):
         raise ValueError(
             f"This forest was fitted on a data frame whose columns {sorted(categories)} are categorical, "
             f"but got {type(X).__name__}. Pass a pandas data frame with the same columns, or encode the "
