@@ -30,7 +30,7 @@ from skglex.readers import ReadModel, averages_probabilities, let_models_be_copi
 
 # Background rows on which the leaves must reproduce the model's own margin.
 _PROOF_ROWS = 1000
-# Fewer for a model with more conditions of leaves than this in all those rows, but a hundred.
+# Conditions of leaves that these are compared with, unless a hundred rows take more.
 _PROOF_CONDITIONS = 10**9
 
 
@@ -166,6 +166,7 @@ class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
         return self._checked(X)
 
     def _checked(self, X: Any) -> Any:
+        """As `_check_X`, of an estimator that is known to be fitted."""
         X = as_numpy(X)
         if self._preprocess is None:
             X = check_rows(X, self._takes_objects)

@@ -79,8 +79,9 @@ def _bin_part(
         _check_finite(columns, spec, grid)
     if spec.truncates_codes:
         columns[grid.categorical] = np.trunc(columns[grid.categorical])
-    for slot in np.flatnonzero(np.isin(grid.features, list(spec.missing_zeros))):
-        columns[slot, np.abs(columns[slot]) <= LARGEST_ZERO] = np.nan
+    if spec.missing_zeros:
+        for slot in np.flatnonzero(np.isin(grid.features, list(spec.missing_zeros))):
+            columns[slot, np.abs(columns[slot]) <= LARGEST_ZERO] = np.nan
     grid.bin(columns, out, at)
 
 

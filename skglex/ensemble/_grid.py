@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -53,14 +53,14 @@ class Grid:
         return cls(features, joined, ptr, categorical, **how)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_buckets"}
+        return {field.name: self.__dict__[field.name] for field in fields(self)}
 
-    @property
+    @cached_property
     def n_bins(self) -> NDArray[np.int64]:
         """Number of bins per slot, the missing one included."""
         return np.diff(self.cut_ptr) + 2
 
-    @property
+    @cached_property
     def dtype(self) -> type[np.uint16] | type[np.uint32]:
         """The smallest type that holds a bin and one more value that no bin takes."""
         largest = int(self.n_bins.max(initial=2))
