@@ -208,6 +208,7 @@ def test_nodes_are_numbered_as_xgboost_expects():
         np.testing.assert_array_equal(parents[right[inner]], np.flatnonzero(inner))
 
 
+@pytest.mark.mutation
 def test_booster_keeps_rounds_and_categories():
     model = categorical(1)
     booster, *_ = export(model, {0})
@@ -226,6 +227,7 @@ def test_booster_keeps_rounds_and_categories():
     assert_float32_close(margin(booster[:n_trees], FRAME), expected)
 
 
+@pytest.mark.mutation
 def test_early_stopped_booster_has_the_counted_trees():
     model = early_stopped()
     assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
@@ -272,6 +274,7 @@ def test_removing_everything_or_nothing():
     assert len(booster.get_dump()) == model.n_estimators
 
 
+@pytest.mark.mutation
 def test_bare_booster_and_no_trees():
     model = regressor().fit(X, Y)
     _, _, (_, _, weight) = export(model, {0})
@@ -480,6 +483,7 @@ def test_onnx_strength(run_onnx):
         assert_float32_close(run_onnx(exported, X)["variable"][:, 0], expected)
 
 
+@pytest.mark.mutation
 def test_onnx_refuses(monkeypatch):
     pytest.importorskip("onnx")
     model = regressor().fit(X, Y)

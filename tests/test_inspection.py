@@ -14,6 +14,7 @@ VALUES = np.array([1.0, 2.0, 6.0, 4.0, 5.0])
 GROUPS = np.array(["a", "a", "a", "b", "b"])
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("statistic", "expected"),
     [("median", {"a": 2.0, "b": 4.5}), ("mean", {"a": 3.0, "b": 4.5}), (np.max, {"a": 6.0, "b": 5.0})],
@@ -23,12 +24,14 @@ def test_statistics(statistic, expected):
     assert group_difference(VALUES, GROUPS, statistic=statistic) == expected["b"] - expected["a"]
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("reference", ["a", "b"])
 def test_reference_is_subtracted(reference):
     sign = 1 if reference == "a" else -1
     assert group_difference(VALUES, GROUPS, reference=reference) == sign * 2.5
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("statistic", ["median", "mean"])
 def test_weight_is_the_row_several_times(statistic):
     rng = np.random.default_rng(0)
@@ -41,6 +44,7 @@ def test_weight_is_the_row_several_times(statistic):
         assert weighted == pytest.approx(repeated)
 
 
+@pytest.mark.mutation
 def test_callable_gets_the_weights():
     def total(values, sample_weight):
         return values @ sample_weight
@@ -51,6 +55,7 @@ def test_callable_gets_the_weights():
     }
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     "groups",
     [
@@ -68,6 +73,7 @@ def test_containers(values, groups):
     assert group_difference(values, groups) == 2.5
 
 
+@pytest.mark.mutation
 def test_groups_are_plain_sorted_labels():
     assert list(group_statistics(VALUES, [3, 1, 2, 1, 2])) == [1, 2, 3]
     assert (
@@ -76,10 +82,12 @@ def test_groups_are_plain_sorted_labels():
     )
 
 
+@pytest.mark.mutation
 def test_one_output_may_be_a_column():
     assert group_difference(VALUES[:, None], GROUPS) == 2.5
 
 
+@pytest.mark.mutation
 def test_removed_feature():
     X, y = make_salary(2000, hours_sd=5, random_state=0)
     frame = pd.DataFrame(X, columns=["sex", "hours"])
@@ -89,6 +97,7 @@ def test_removed_feature():
     assert group_difference(remover.predict(frame), frame["sex"]) == pytest.approx(10, abs=2)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -49,6 +49,7 @@ def as_transform(decomposer, X):
 # -- pickles --------------------------------------------------------------------------------------
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     "fitted", [GlexDecomposer(MODEL), FeatureRemover(MODEL, [0]), RandomPlantedForestRegressor(3)]
 )
@@ -132,6 +133,7 @@ def test_cuda_model_without_a_gpu():
 CLASSES = np.array(["low", "mid", "high"])[np.digitize(Y, [-0.5, 0.5])]
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("decomposer", "rows"),
     [
@@ -176,6 +178,7 @@ def test_stored_components(decomposer, rows, tmp_path):
             loaded.margin(rows)
 
 
+@pytest.mark.mutation
 def test_stored_classes(tmp_path):
     decomposer = GlexDecomposer(xgb.XGBClassifier(n_estimators=4, max_depth=2), prefit=False).fit(X, CLASSES)
     loaded = stored(decomposer, tmp_path)
@@ -186,6 +189,7 @@ def test_stored_classes(tmp_path):
     assert loaded.margin(X).argmax(axis=1).tolist() == decomposer.estimator_.predict(X).tolist()
 
 
+@pytest.mark.mutation
 @pytest.mark.skipif(xgb.__version__ < "3.1", reason="XGBoost before 3.1 keeps no categories")
 def test_stored_categories(tmp_path):
     model = xgb.XGBRegressor(n_estimators=10, max_depth=3, enable_categorical=True).fit(FRAME, Y)

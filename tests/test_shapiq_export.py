@@ -39,6 +39,7 @@ def test_values_are_the_components(shapiq):
     assert_allclose([row.values.sum() for row in rows], margin, atol=1e-5)
 
 
+@pytest.mark.mutation
 def test_order(shapiq):
     dec = GlexDecomposer(MODEL).fit(X)
     row = to_shapiq(dec, X[:1], order=1)[0]
@@ -50,6 +51,7 @@ def test_order(shapiq):
         to_shapiq(limited, X[:1], order=3)
 
 
+@pytest.mark.mutation
 def test_several_outputs(shapiq):
     dec = GlexDecomposer(CLASSES).fit(X)
     margin = CLASSES.predict(X[:3], output_margin=True)
@@ -72,6 +74,7 @@ def test_shapley_values_and_plots(shapiq):
     row.plot_upset(feature_names=names, show=False)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("model", "arguments", "message"),
     [
@@ -86,6 +89,7 @@ def test_bad_input(model, arguments, message):
         to_shapiq(GlexDecomposer(model).fit(X), X[:1], **arguments)
 
 
+@pytest.mark.mutation
 def test_without_shapiq(monkeypatch):
     monkeypatch.setitem(sys.modules, "shapiq", None)
     with pytest.raises(ImportError, match=r"needs shapiq.*pip install 'skglex\[shapiq\]'"):

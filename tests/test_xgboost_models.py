@@ -289,6 +289,7 @@ def test_path_dependent_components_are_those_of_walks_through_the_trees(name, mo
     check_components(decomposer, rows, components, 1e-11 * scale, intercept=False)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     "name", ["squared error", "poisson", "multi-class", "dart", "early", "vector leaves", "exact"]
 )
