@@ -337,6 +337,7 @@ def test_pipeline(data, by_country):
     assert list(dec.get_feature_names_out()) == list(one.get_feature_names_out())
 
 
+@pytest.mark.mutation
 def test_training_is_refused(data, model):
     X, y = data
     rows = as_frame(X)
@@ -522,6 +523,7 @@ def test_too_many_components(data, model, local):
         dec.transform(as_frame(data[0]))
 
 
+@pytest.mark.mutation
 def test_isolation_forest(data):
     X = data[0].fillna(0.0)
     model = IsolationForest(n_estimators=10, random_state=0).fit(X)

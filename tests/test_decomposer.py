@@ -349,6 +349,28 @@ def test_categorical_component():
 
 
 @pytest.mark.mutation
+@newer_xgboost
+def test_polars_categories():
+    """An Enum in another order, or a Categorical, whose codes mean nothing, count by value."""
+    codes = RNG.integers(0, 3, size=300)
+    frame = pl.DataFrame({"c": np.array(list("xyz"))[codes], "n": RNG.normal(size=300)})
+    trained = frame.cast({"c": pl.Enum(["z", "x", "y"])})
+    model = xgb.XGBRegressor(n_estimators=5, max_depth=3, enable_categorical=True)
+    model.fit(trained, np.array([3.0, -1, 2])[codes] * (1 + (frame["n"] > 0).to_numpy()))
+    dec = GlexDecomposer(model).fit(trained)
+    out = dec.transform(trained)
+    assert np.allclose(dec.intercept_ + out.sum(axis=1), model.predict(trained), atol=1e-5)
+    gaps = trained.with_columns(c=pl.when(pl.col("n") < 0).then(None).otherwise(pl.col("c")))
+    assert np.allclose(dec.intercept_ + dec.transform(gaps).sum(axis=1), model.predict(gaps), atol=1e-5)
+    for kind in (pl.Enum(["x", "y", "z"]), pl.Categorical):
+        assert np.array_equal(dec.transform(frame.cast({"c": kind})), out)
+    with pytest.raises(ValueError, match=r"not trained on: \['v', 'w'\]"):
+        dec.transform(frame.with_columns(c=pl.Series(["v", "w", "x"] * 100).cast(pl.Categorical)))
+    with pytest.raises(ValueError, match="could not convert column 'n' of dtype String"):
+        dec.transform(trained.with_columns(n=pl.lit("1")))
+
+
+@pytest.mark.mutation
 def test_features_and_groups():
     full = GlexDecomposer(MODEL).fit(X)
     names = list(full.get_feature_names_out())

@@ -606,6 +606,7 @@ def test_polars_frames():
     np.testing.assert_allclose(total(decomposer, frame)[:, 0], model.predict(frame), rtol=0, atol=EXACT)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize("model", [RandomForestRegressor(**FOREST), HistGradientBoostingRegressor(**HIST)])
 def test_numeric_categories_that_a_model_takes_as_numbers(model):
     frame = pd.DataFrame(X, columns=list("abcd")).astype({"d": "category"})
