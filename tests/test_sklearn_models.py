@@ -630,6 +630,15 @@ def test_sparse_input(name, model_of):
 
 
 @pytest.mark.mutation
+def test_entries_of_a_sparse_matrix_stored_twice_are_added(model_of):
+    rows = sp.csr_matrix(([1.0, 2.0, 0.5, 0.25], [1, 1, 3, 1], [0, 2, 4]), shape=(2, 4))
+    decomposer = GlexDecomposer(model_of("forest")).fit(X)
+    expected = decomposer.transform(rows.toarray())
+    for given in (rows, rows.tocsc()):
+        np.testing.assert_array_equal(decomposer.transform(given), expected)
+
+
+@pytest.mark.mutation
 def test_sparse_input_on_which_members_disagree():
     model = voting(xgb.XGBRegressor(n_estimators=3), DecisionTreeRegressor(**TREE)).fit(X, Y)
     decomposer = GlexDecomposer(model).fit(X)
