@@ -409,6 +409,8 @@ def test_features_and_groups():
     assert np.allclose(pairs.sum(axis=2), grouped.shap_values(X), atol=1e-12)
     assert np.allclose(grouped.partial_dependence("g", X), full.partial_dependence([0, 3], X), atol=1e-12)
     only = GlexDecomposer(MODEL, feature_groups={"g": [0, 3]}, features=["g"], max_interaction=1).fit(X)
+    with pytest.raises(ValueError, match=r"feature_groups\['g'\] is empty"):
+        GlexDecomposer(MODEL, feature_groups={"g": []}).fit(X)
     assert np.allclose(only.transform(X)[:, 0], grouped.transform(X)[:, 0], atol=1e-12)
 
 
@@ -466,6 +468,7 @@ def test_prefit():
     assert GlexDecomposer(fitted, prefit=False).fit(X, Y).estimator_ is not fitted
     booster = fitted.get_booster()
     assert GlexDecomposer(booster).fit(X, Y).estimator_ is booster
+    assert GlexDecomposer(booster, prefit=True).fit(X).estimator_ is booster
     with pytest.raises(ValueError, match="cannot be fitted again"):
         GlexDecomposer(booster, prefit=False).fit(X, Y)
     with pytest.raises(NotFittedError):

@@ -81,3 +81,19 @@ def test_reference_is_complete(module):
     internal = {"skglex.components"}  # one may import them, but need not know them
     if module not in internal:
         assert {name for m, name in NAMES if m == module} == set(import_module(module).__all__)
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_defaults_are_those_documented(module, name):
+    value = find(module, name)
+    methods = [m for _, m in members(value) if inspect.isfunction(m)] if (module, name) in CLASSES else []
+    for function in [value, *methods]:
+        written = dict(re.findall(r"^(\w+) : .*?default=(.+)$", inspect.getdoc(function) or "", re.MULTILINE))
+        parameters = inspect.signature(function).parameters if written else {}
+        for parameter in written.keys() & parameters.keys():
+            actual = parameters[parameter].default
+            shown = {repr(actual), f'"{actual}"', f"numpy.{getattr(actual, '__name__', '')}"}
+            if isinstance(actual, int):
+                shown.add(f"{actual:_}")
+            assert written[parameter] in shown, f"{function.__qualname__}: {parameter}"

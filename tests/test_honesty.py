@@ -66,6 +66,25 @@ def test_a_sum_that_misses_the_margin_raises(data, misread, params):
 
 
 @pytest.mark.mutation
+def test_the_proof_sums_the_leaves_not_the_trees(data, monkeypatch):
+    """Components come from the leaves: these must be right, whatever the trees they were read from say."""
+    X, y = data
+    model = XGBRegressor(n_estimators=5, max_depth=3).fit(X, y)
+    original = _base.find_reader(model)
+
+    def read(model):
+        right = original(model)
+        conditions = right.ensemble.conditions
+        wider = conditions._replace(lo=np.zeros_like(conditions.lo))
+        return replace(right, ensemble=replace(right.ensemble, conditions=wider))
+
+    GlexDecomposer(model).fit(X)
+    monkeypatch.setattr("skglex.readers._base.find_reader", lambda model: read)
+    with pytest.raises(AdditivityError, match=r"the leaves add up to .* fit stops here"):
+        GlexDecomposer(model).fit(X)
+
+
+@pytest.mark.mutation
 def test_right_sums_pass(data):
     X, y = data
     for model in (XGBRegressor(n_estimators=50), XGBClassifier(n_estimators=20)):

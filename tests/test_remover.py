@@ -36,6 +36,8 @@ MODEL = xgb.XGBRegressor(n_estimators=30, max_depth=4, n_jobs=1).fit(FRAME, Y)
 # The model's own margins are float32 sums of some tens of trees of size about 1.
 FLOAT32 = 5e-6
 
+NEWER = pytest.mark.skipif(int(xgb.__version__.split(".")[0]) < 3, reason="XGBoost takes no polars frames")
+
 
 def small(**params):
     return xgb.XGBRegressor(n_estimators=5, max_depth=3, n_jobs=1, **params)
@@ -228,7 +230,7 @@ def test_removed_columns_never_matter():
 
 
 @pytest.mark.mutation
-@pytest.mark.skipif(int(xgb.__version__.split(".")[0]) < 3, reason="XGBoost takes no polars frames")
+@NEWER
 def test_removed_polars_columns_never_matter():
     expected = FeatureRemover(MODEL, ["sex", "noise"]).fit(FRAME).predict(FRAME)
     polars = pl.from_pandas(FRAME)
@@ -476,6 +478,17 @@ def test_strength_after_fit():
 
 
 # -- what features are traced with ----------------------------------------------------------------
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("container", ["default", "pandas", pytest.param("polars", marks=NEWER)])
+def test_preprocessing_may_return_frames(container):
+    scaler = StandardScaler().set_output(transform=container)
+    rows = pl.from_pandas(PEOPLE.iloc[:, 1:]) if container == "polars" else PEOPLE.iloc[:, 1:]
+    remover = FeatureRemover(make_pipeline(scaler, small()), [1]).fit(rows, Y.to_numpy())
+    assert remover.removed_features_ == [PEOPLE.columns[2]]
+    without = rows.drop(PEOPLE.columns[2]) if container == "polars" else rows.drop(columns=PEOPLE.columns[2])
+    assert np.array_equal(remover.predict(without), remover.predict(rows))
 
 
 @pytest.mark.mutation

@@ -634,8 +634,8 @@ def test_entries_of_a_sparse_matrix_stored_twice_are_added(model_of):
     rows = sp.csr_matrix(([1.0, 2.0, 0.5, 0.25], [1, 1, 3, 1], [0, 2, 4]), shape=(2, 4))
     decomposer = GlexDecomposer(model_of("forest")).fit(X)
     expected = decomposer.transform(rows.toarray())
-    for given in (rows, rows.tocsc()):
-        np.testing.assert_array_equal(decomposer.transform(given), expected)
+    for stored in (rows, rows.tocsc()):
+        np.testing.assert_array_equal(decomposer.transform(stored), expected)
 
 
 @pytest.mark.mutation
@@ -692,7 +692,10 @@ def own_output(model, X):
     return model.predict(X).reshape(len(X), -1)
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if "isolation" not in name])
+@pytest.mark.parametrize(
+    "name",
+    for_mutants([name for name in MODELS if "isolation" not in name], ["hist, classes", "hist, binary"]),
+)
 def test_feature_remover(name, model_of):
     model = model_of(name)
     remover = FeatureRemover(model, [1, 3]).fit(X[:60])
@@ -742,6 +745,7 @@ def test_isolation_forest_without_features(name, model_of):
 
 @pytest.mark.mutation
 def test_isolation_forests_are_fitted_without_a_target():
+    assert hasattr(FeatureRemover(IsolationForest(), [0]), "score_samples")
     remover = FeatureRemover(IsolationForest(n_estimators=5, random_state=0), [0]).fit(X)
     assert remover.estimator_.n_features_in_ == 4
     assert set(remover.predict(X)) == {-1, 1}

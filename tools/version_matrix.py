@@ -64,7 +64,8 @@ ROWS = {
     # scikit-learn 1.6 reads the column names of a polars frame through a protocol that polars 2 has dropped
     "sklearn-1.6": Row("3.11", oldest("scikit-learn", "polars")),
     "xgboost-2.1": Row("3.12", oldest("xgboost")),
-    "numpy-1.26": Row("3.12", oldest("numpy")),
+    # newer versions of pyarrow need NumPy 2, and say so only when imported
+    "numpy-1.26": Row("3.12", oldest("numpy", "pyarrow")),
     "newest-3.11": Row("3.11"),
     "newest-3.12": Row("3.12"),
     "newest-3.13": Row("3.13"),
