@@ -176,16 +176,8 @@ class Decomposition:
             step = len(out) // self.n_outputs
             for o in range(self.n_outputs):
                 out[o * step + streamed] = 0
-            add_streamed(
-                self.index,
-                self.weights,
-                bins,
-                chosen[~by_table],
-                streamed,
-                out,
-                n_jobs=n_jobs,
-                verbose=verbose,
-            )
+            which = chosen[~by_table], streamed
+            add_streamed(self.index, self.weights, bins, *which, out, n_jobs=n_jobs, verbose=verbose)
 
     def shapley(
         self, bins: NDArray[np.unsignedinteger], *, n_jobs: int | None = None, verbose: int = 0

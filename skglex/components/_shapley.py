@@ -123,14 +123,8 @@ class ShapleySums:
         run(
             shapley_tables,
             [
-                (
-                    *tables.kernel_args(groups),
-                    leaf_column,
-                    own_ptr,
-                    ensemble.leaf_ptr,
-                    groups.bit,
-                    groups.flip,
-                )
+                (*tables.kernel_args(groups), leaf_column, own_ptr)
+                + (ensemble.leaf_ptr, groups.bit, groups.flip)
                 + (players.entry_player, players.n_players, ensemble.value, players.fixed_ptr - origin, fixed)
                 + (a, b, self._pairs, tables.values)
                 for a, b in weight_chunks(cost, scaled(TABLE_BUDGET) / 16)

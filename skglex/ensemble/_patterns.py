@@ -72,24 +72,11 @@ def group_patterns(ensemble: LeafEnsemble, *, any_violation: bool = False) -> Pa
     """
     n_entries = len(ensemble.leaf_condition)
     group_of = np.empty(ensemble.n_leaves, np.int64)
-    bit, flip, first = (
-        np.empty(n_entries, np.uint8),
-        np.empty(n_entries, np.bool_),
-        np.empty(n_entries, np.bool_),
-    )
+    bit = np.empty(n_entries, np.uint8)
+    flip, first = np.empty((2, n_entries), np.bool_)
     n_bits = np.empty(ensemble.n_leaves, np.int64)
-    n_groups = group_leaves(
-        ensemble.leaf_ptr,
-        ensemble.leaf_condition,
-        ensemble.complement,
-        ensemble.output,
-        GROUP_BITS,
-        group_of,
-        bit,
-        flip,
-        first,
-        n_bits,
-    )
+    leaves = ensemble.leaf_ptr, ensemble.leaf_condition, ensemble.complement, ensemble.output
+    n_groups = group_leaves(*leaves, GROUP_BITS, group_of, bit, flip, first, n_bits)
     n_bits = n_bits[:n_groups]
     wide = n_bits > MAX_TABLE_BITS
     if any_violation:

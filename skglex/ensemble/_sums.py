@@ -152,20 +152,10 @@ def _sum_by_patterns(
     columns = ensemble.output[groups.group_leaf[:-1]].astype(np.int64)[:, None] + np.arange(width)
     column_ptr = width * np.arange(groups.n_groups + 1)
     value_ptr = width * groups.table_ptr
+    leaves = ensemble.leaf_ptr, groups.bit, groups.flip, ensemble.value
     for first, last in weight_chunks(groups.n_patterns * width, scaled(TABLE_BUDGET)):
         tables = np.zeros(value_ptr[last] - value_ptr[first])
-        value_tables(
-            groups.group_leaf,
-            groups.table_ptr,
-            value_ptr,
-            ensemble.leaf_ptr,
-            groups.bit,
-            groups.flip,
-            ensemble.value,
-            first,
-            last,
-            tables,
-        )
+        value_tables(groups.group_leaf, groups.table_ptr, value_ptr, *leaves, first, last, tables)
         run(
             accumulate,
             [

@@ -348,17 +348,8 @@ def stream_components(
             pset = leaf_pset[leaf]
             if item_ptr[pset] == item_ptr[pset + 1]:
                 continue
-            violations(
-                bins,
-                start,
-                stop,
-                conditions,
-                leaf_condition,
-                player,
-                leaf_ptr[leaf],
-                leaf_ptr[leaf + 1],
-                pattern,
-            )
+            first, last = leaf_ptr[leaf], leaf_ptr[leaf + 1]
+            violations(bins, start, stop, conditions, leaf_condition, player, first, last, pattern)
             n_found = distinct_patterns(pattern, n, table, slot, found)
             f = fixed[fixed_start[leaf] :]
             for item in range(item_ptr[pset], item_ptr[pset + 1]):

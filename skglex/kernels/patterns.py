@@ -42,16 +42,7 @@ def violations(bins, start, stop, conditions, ids, bits, first, last, pattern):
 
 @njit(cache=True, nogil=True)
 def group_leaves(
-    leaf_ptr,
-    leaf_condition,
-    complement,
-    leaf_kind,
-    max_bits,
-    group_of,
-    bit,
-    flip,
-    first_of_bit,
-    bits_of_group,
+    leaf_ptr, leaf_condition, complement, leaf_kind, max_bits, group_of, bit, flip, first_of_bit, n_bits
 ):
     """Join neighbouring leaves greedily while their distinct conditions fit ``max_bits``.
 
@@ -87,7 +78,7 @@ def group_leaves(
                 bit[e], flip[e], first_of_bit[e] = used, False, True
                 used += 1
         group_of[leaf] = group
-        bits_of_group[group] = used
+        n_bits[group] = used
     return group + 1
 
 
