@@ -654,6 +654,13 @@ def test_sklearn_checks(estimator, check):
 # -- FeatureRemover, ONNX ----------------------------------------------------------------------------
 
 
+@pytest.mark.mutation
+def test_probabilities_of_two_classes():
+    model = classifier(BINARY)
+    remover = FeatureRemover(model, ["x0"], strength=1e-300).fit(X)
+    assert_allclose(remover.predict_proba(X), model.predict_proba(X), **FLOAT64)
+
+
 def test_removal(trained):
     model, link = trained
     own = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)

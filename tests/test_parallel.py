@@ -38,3 +38,21 @@ def test_budgets_shrink_with_the_working_memory_and_never_grow():
         assert scaled(1) == 1
     with config_context(working_memory=2048):
         assert scaled(100) == 100
+
+
+def test_an_interrupt_in_a_kernel_is_one():
+    """numba, which was to return a result meanwhile, makes a SystemError of it."""
+
+    def interrupted():
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    def broken():
+        raise SystemError("another")
+
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted, [()])
+    with pytest.raises(SystemError, match="another"):
+        run(broken, [()])

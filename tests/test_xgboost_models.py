@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import treelite
 import xgboost as xgb
 from _oracles import (
     brute_force_game,
@@ -356,3 +357,13 @@ def test_gblinear_is_refused():
         model = xgb.XGBRegressor(booster="gblinear", n_estimators=2).fit(np.nan_to_num(X), SIGNAL)
     with pytest.raises(ValueError, match="gblinear"):
         GlexDecomposer(model).fit(X)
+
+
+@pytest.mark.mutation
+def test_what_treelite_does_not_know_is_refused(monkeypatch, model_of):
+    def refuse(booster):
+        raise treelite.TreeliteError("unknown objective")
+
+    monkeypatch.setattr("skglex.readers._xgboost._without_categories", refuse)
+    with pytest.raises(ValueError, match=r"cannot read this XGBoost .* with the objective 'reg:squarederror'"):
+        GlexDecomposer(model_of("early")).fit(X)
