@@ -242,7 +242,6 @@ def stream_shapley(
             for r in range(n_back):
                 shares[slot[r]] += weight[r]
         half = (k + 1) // 2
-        x, w = nodes[half], node_weights[half]
         for start in range(r0, r1, BLOCK):
             stop = min(start + BLOCK, r1)
             n = stop - start
@@ -254,6 +253,7 @@ def stream_shapley(
                         shares, back_pattern, n_patterns, found[d], k, inverse, pairs, terms[d]
                     )
                 else:
+                    x, w = nodes[half], node_weights[half]
                     _product_shapley(own, k, found[d], x, w, half, pairs, factor, after, terms[d])
             for o in range(value.shape[1]):
                 base = (output[leaf] + o) * n_ids
