@@ -59,6 +59,9 @@ def lightgbm_trees(booster):
         if "left_child" not in node:
             return Node(node.get("leaf_count", 0), node["leaf_value"] * np.eye(width)[output])
         missing, threshold = node["missing_type"], float(node["threshold"])
+        threshold = (
+            np.copysign(np.inf, threshold) if abs(threshold) >= 1e300 else threshold
+        )  # JSON has no infinity
 
         def goes_left(x):
             zero = np.isnan(x) | (np.abs(x) <= np.float32(1e-35))

@@ -276,6 +276,21 @@ def test_nodes_without_cover_count_nothing():
     assert_allclose(decomposer.intercept_, own[0, 3], **FLOAT64)
 
 
+@pytest.mark.mutation
+def test_trees_without_leaf_weights(tmp_path):
+    """Files may leave them out: margins and empirical weights need none."""
+    model = regressor()
+    content = to_json(model, tmp_path)
+    for tree in content["oblivious_trees"]:
+        del tree["leaf_weights"]
+    (tmp_path / "bare.json").write_text(json.dumps(content))
+    bare = cb.CatBoost().load_model(str(tmp_path / "bare.json"), format="json")
+    with pytest.raises(ValueError, match="needs node covers, which this CatBoost does not have"):
+        GlexDecomposer(bare, weighting="path_dependent").fit(X)
+    expected = GlexDecomposer(model).fit(X).transform(X)
+    assert_allclose(GlexDecomposer(bare).fit(X).transform(X), expected, **FLOAT64)  # what JSON rounds
+
+
 def test_partial_dependence_is_that_of_scikit_learn():
     rows = np.nan_to_num(X)
     model = regressor(rows=rows)

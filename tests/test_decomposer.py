@@ -765,6 +765,19 @@ def test_too_many_subsets_of_a_leaf_are_refused(monkeypatch):
 
 
 @pytest.mark.mutation
+def test_shap_values_after_components_of_a_low_order():
+    """The weights kept for the components lack subsets of the deep leaves."""
+    rows = np.random.default_rng(0).normal(size=(300, 10))
+    params = {"n_estimators": 4, "max_leaves": 24, "max_depth": 0, "grow_policy": "lossguide"}
+    model = xgb.XGBRegressor(**params).fit(rows, rows[:, 0] * rows[:, 1] + rows.sum(axis=1))
+    decomposer = GlexDecomposer(model, max_interaction=1).fit(rows[:50])
+    assert 0 < decomposer._decomposition.weights.ranked.mean() < 1
+    decomposer.transform(rows)
+    expected = GlexDecomposer(model).fit(rows[:50]).shap_values(rows)
+    assert np.array_equal(decomposer.shap_values(rows), expected)
+
+
+@pytest.mark.mutation
 @pytest.mark.parametrize("largest", [3, 2**40])
 def test_distinct_rows(largest):
     rows = np.random.default_rng(0).integers(0, 2, size=(50, 3)) * largest

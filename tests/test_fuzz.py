@@ -101,6 +101,12 @@ def test_trained(library, fuzz):
     fuzz(cases, check_case, 10)
 
 
+@pytest.mark.parametrize("seed", [187099])
+def test_found_by_fuzzing(seed, monkeypatch):
+    """LightGBM's dump writes a threshold of infinity as 1e300: found in the oracle, kept for the reader."""
+    check_case(trained_case(seed, "lightgbm", 4, "path_dependent"), monkeypatch)
+
+
 def test_nothing_is_right_of_infinity():
     """A split of missing values from all others, as histogram boosting makes it: ``x <= inf``."""
     X = np.array([[np.nan], [1.0], [2.0]] * 20)
