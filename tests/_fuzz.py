@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -345,7 +345,7 @@ def cuts_of(model: HandBuilt):
 # -- trained ---------------------------------------------------------------------------------------
 
 
-def _xgboost(rng, X, y):
+def _xgboost(rng, X, y, codes=()):
     params = {
         "n_estimators": int(rng.integers(1, 6)),
         "max_depth": int(rng.integers(1, 5)),
@@ -353,13 +353,17 @@ def _xgboost(rng, X, y):
         "num_parallel_tree": int(rng.integers(1, 3)),
         "n_jobs": 1,
     }
+    if codes:
+        params["tree_method"] = str(rng.choice(["hist", "approx"]))
+        params["feature_types"] = ["c" if j in codes else "q" for j in range(X.shape[1])]
+        params["max_cat_to_onehot"] = int(rng.integers(1, 8))
     if rng.random() < 0.5:
         return xgb.XGBClassifier(**params).fit(X, np.unique(y.round() % 3, return_inverse=True)[1])
     model = xgb.XGBRegressor(**params, missing=rng.choice([np.nan, 1.0])).fit(X, y)
     return model if rng.random() < 0.7 else model.get_booster()
 
 
-def _lightgbm(rng, X, y):
+def _lightgbm(rng, X, y, codes=()):
     params = {
         "n_estimators": int(rng.integers(1, 6)),
         "num_leaves": int(rng.integers(2, 10)),
@@ -370,9 +374,13 @@ def _lightgbm(rng, X, y):
         "n_jobs": 1,
         "verbose": -1,
     }
+    fit = {}
+    if codes:
+        params |= {"min_data_per_group": 1, "cat_smooth": 0.0, "max_cat_to_onehot": int(rng.integers(1, 8))}
+        fit["categorical_feature"] = codes
     if rng.random() < 0.4:
-        return LGBMClassifier(**params).fit(X, y.round() % 3)
-    model = LGBMRegressor(**params).fit(X, y)
+        return LGBMClassifier(**params).fit(X, y.round() % 3, **fit)
+    model = LGBMRegressor(**params).fit(X, y, **fit)
     return model if rng.random() < 0.7 else model.booster_
 
 
@@ -398,13 +406,10 @@ def _scikit_learn(rng, X, y):
     labels = y.round() % 3
     seed = {"random_state": int(rng.integers(100))}
     leaves = {"min_samples_leaf": int(rng.integers(1, 4))}
-    choice = rng.integers(0, 9)
+    choice = rng.integers(0, 8)
     if choice == 6:
-        hist = {"max_iter": int(rng.integers(1, 5)), **leaves, **seed}
-        return sk.HistGradientBoostingRegressor(**hist).fit(X, y)
-    if choice == 7:
         return sk.IsolationForest(**size, **seed).fit(np.nan_to_num(X))
-    if choice == 8:
+    if choice == 7:
         return sk.GradientBoostingRegressor(**size, **depth, **seed).fit(np.nan_to_num(X), y)
     model = [
         sk.RandomForestRegressor(**size, **depth, **seed),
@@ -415,6 +420,17 @@ def _scikit_learn(rng, X, y):
         ExtraTreeClassifier(**depth, **seed),
     ][choice]
     return model.fit(X, labels if "Classifier" in type(model).__name__ else y)
+
+
+def _hist_boosting(rng, X, y, codes=None):
+    params = {
+        "max_iter": int(rng.integers(1, 5)),
+        "min_samples_leaf": int(rng.integers(1, 4)),
+        "categorical_features": codes,
+    }
+    if rng.random() < 0.5:
+        return sk.HistGradientBoostingClassifier(**params).fit(X, y.round() % 3)
+    return sk.HistGradientBoostingRegressor(**params).fit(X, y)
 
 
 def _planted(rng, X, y):
@@ -431,20 +447,26 @@ TRAINERS = {
     "lightgbm": _lightgbm,
     "catboost": _catboost,
     "scikit_learn": _scikit_learn,
+    "hist_boosting": _hist_boosting,
     "planted": _planted,
 }
+CATEGORICAL = ["xgboost", "lightgbm", "hist_boosting"]
 
 
 def trained(rng, library, d):
-    """A small model fitted on random data, and the data."""
-    n = int(rng.integers(12, 40))
+    """A small model fitted on random data, the data, and which of its columns are categories."""
+    # histogram boosting splits on categories of 10 rows or more
+    n = int(rng.integers(12, 100 if library == "hist_boosting" else 40))
     X = rng.normal(size=(n, d)).round(int(rng.choice([0, 1, 8])))
     if rng.random() < 0.5 and library != "planted":
         X[rng.random(X.shape) < 0.2] = np.nan
+    codes = set(np.flatnonzero(rng.random(d) < 0.3).tolist()) if library in CATEGORICAL else set()
+    for j in codes:
+        X[:, j] = np.where(np.isnan(X[:, j]), np.nan, rng.integers(0, rng.integers(2, 7), n))
     y = np.nan_to_num(X).prod(axis=1) + rng.normal(size=n)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return TRAINERS[library](rng, X, y), X
+        return TRAINERS[library](rng, X, y, *([sorted(codes)] if codes else [])), X, codes
 
 
 # -- cases -----------------------------------------------------------------------------------------
@@ -455,7 +477,7 @@ class Case:
     """What is checked: a model, a background, rows, and what they should give.
 
     ``game`` maps rows to the margins of all sets of features (None: nobody knows); ``error`` bounds the rounding
-    of the model's own margin against a sum in float64 (None: to be found).
+    of the model's own margin against a sum in float64 (None: to be found). ``codes`` are features of categories.
     """
 
     model: Any
@@ -468,6 +490,7 @@ class Case:
     game: Any = None
     error: float | None = None
     hand_built: HandBuilt | None = None
+    codes: set[int] = field(default_factory=set)
 
 
 def scale_of(model: HandBuilt):

@@ -1,6 +1,6 @@
 """The path-dependent game of trained models, by walking their trees as their own libraries write them down.
 
-For numeric splits; of XGBoost, `_oracles.path_dependent_game` is the same.
+For numeric splits, and LightGBM's of categories; of XGBoost, `_oracles.path_dependent_game` is the same.
 """
 
 import json
@@ -58,6 +58,11 @@ def lightgbm_trees(booster):
     def nested(node, output):
         if "left_child" not in node:
             return Node(node.get("leaf_count", 0), node["leaf_value"] * np.eye(width)[output])
+        children = [nested(node[side], output) for side in ("left_child", "right_child")]
+        inner = node["internal_count"], None, node["split_feature"]
+        if node["decision_type"] == "==":
+            listed = [int(code) for code in node["threshold"].split("||")]
+            return Node(*inner, lambda x: (x > -1) & np.isin(np.trunc(x), listed), *children)
         missing, threshold = node["missing_type"], float(node["threshold"])
         threshold = (
             np.copysign(np.inf, threshold) if abs(threshold) >= 1e300 else threshold
@@ -68,8 +73,7 @@ def lightgbm_trees(booster):
             absent = {"None": False, "Zero": zero, "NaN": np.isnan(x)}[missing]
             return np.where(absent, node["default_left"], np.where(zero, 0.0, x) <= threshold)
 
-        children = (nested(node[side], output) for side in ("left_child", "right_child"))
-        return Node(node["internal_count"], None, node["split_feature"], goes_left, *children)
+        return Node(*inner, goes_left, *children)
 
     for t, tree in enumerate(booster.dump_model()["tree_info"]):
         yield nested(tree["tree_structure"], t % width)
@@ -124,13 +128,13 @@ def from_arrays(left, right, feature, threshold, missing_left, cover, value, cas
 
 
 def hist_trees(model):
-    for (tree,) in model._predictors:
+    width = model.n_trees_per_iteration_
+    for i, tree in enumerate(np.ravel(model._predictors)):
         nodes, leaf = tree.nodes, tree.nodes["is_leaf"] != 0
         left, right = (np.where(leaf, -1, nodes[side].astype(int)) for side in ("left", "right"))
         split = nodes["feature_idx"], nodes["num_threshold"], nodes["missing_go_to_left"]
-        yield from_arrays(
-            left, right, *split, nodes["count"].astype(float), nodes["value"][:, None], np.asarray
-        )
+        value = nodes["value"][:, None] * np.eye(width)[i % width]
+        yield from_arrays(left, right, *split, nodes["count"].astype(float), value, np.asarray)
 
 
 def scikit_learn_trees(model):
