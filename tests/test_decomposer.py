@@ -371,6 +371,18 @@ def test_polars_categories():
 
 
 @pytest.mark.mutation
+def test_enum_of_a_model_trained_on_codes():
+    """Its codes are its own, whatever its order (XGBoost refuses a Categorical)."""
+    codes = RNG.integers(0, 4, size=300).astype(float)
+    model = xgb.XGBRegressor(n_estimators=3, max_depth=2, enable_categorical=True, feature_types=["c"])
+    model.fit(codes[:, None], np.array([3.0, -1, 2, 5])[codes.astype(int)])
+    expected = GlexDecomposer(model).fit(codes[:, None]).transform(codes[:, None])
+    names = ["z", "x", "w", "y"]
+    frame = pl.DataFrame({"c": np.array(names)[codes.astype(int)]}, schema={"c": pl.Enum(names)})
+    assert np.array_equal(GlexDecomposer(model).fit(frame).transform(frame), expected)
+
+
+@pytest.mark.mutation
 def test_features_and_groups():
     full = GlexDecomposer(MODEL).fit(X)
     names = list(full.get_feature_names_out())

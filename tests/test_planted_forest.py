@@ -555,6 +555,15 @@ def test_decomposer_fits_a_forest_itself():
 
 
 @pytest.mark.mutation
+@pytest.mark.parametrize("dtype", [np.int8, bool])
+def test_integer_targets_are_numbers(dtype):
+    X, y = interaction()
+    forest = RandomPlantedForestRegressor(5, random_state=0)
+    target = (3 * y).astype(dtype)
+    assert_array_equal(forest.fit(X, target).predict(X), forest.fit(X, target.astype(float)).predict(X))
+
+
+@pytest.mark.mutation
 def test_constant_target():
     X = interaction()[0]
     assert_allclose(RandomPlantedForestRegressor(5).fit(X, np.full(300, 7.0)).predict(X), 7)

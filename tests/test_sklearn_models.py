@@ -631,7 +631,7 @@ def test_sparse_input(name, model_of):
 
 @pytest.mark.mutation
 def test_entries_of_a_sparse_matrix_stored_twice_are_added(model_of):
-    rows = sp.csr_matrix(([1.0, 2.0, 0.5, 0.25], [1, 1, 3, 1], [0, 2, 4]), shape=(2, 4))
+    rows = sp.csr_matrix(([2.0, -2.0, 0.5, 0.25], [1, 1, 3, 1], [0, 2, 4]), shape=(2, 4))
     decomposer = GlexDecomposer(model_of("forest")).fit(X)
     expected = decomposer.transform(rows.toarray())
     for stored in (rows, rows.tocsc()):
