@@ -398,6 +398,7 @@ def test_what_needs_all_rows_in_one_place(data, model):
     interaction_strength(dec, data[0])
 
 
+@pytest.mark.mutation
 def test_copies_have_no_background(data, model, local):
     X, _ = data
     dec = GlexDecomposer(model).fit(as_frame(X))

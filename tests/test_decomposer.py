@@ -1,6 +1,7 @@
 """GlexDecomposer against independent oracles, and as a scikit-learn transformer."""
 
 import pickle
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -242,6 +243,7 @@ def test_table_budget(monkeypatch):
         (dec.transform(many), dec.shap_values(many), dec.shap_interaction_values(many)), expected
     ):
         assert np.allclose(ours, whole, atol=1e-12)
+    assert np.allclose(dec.transform(pd.DataFrame(many)), expected[0], atol=1e-12)
     assert np.allclose(dec.component_importances_, importances[0], atol=1e-12)
     assert np.allclose(dec.feature_importances_, importances[1], atol=1e-12)
 
@@ -273,6 +275,15 @@ def test_sample_weight_is_repetition():
     game = brute_force_game(lambda Z: own_margin(MODEL, Z), X[:10], X, weight=fractional)
     assert np.allclose(dec.partial_dependence([1, 2], X[:10]), game[1, 2][:, 0], atol=FLOAT32)
     assert np.array_equal(dec.background_.weights, fractional)
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("kind", [GlexDecomposer, partial(FeatureRemover, features=[0])])
+def test_weights_that_weigh_nothing_or_less_are_refused(kind):
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+        kind(MODEL).fit(X, sample_weight=np.where(np.arange(300) == 7, -1.0, 1.0))
+    with pytest.raises(ValueError, match="at least one non-zero number|is zero for every row"):
+        kind(MODEL).fit(X, sample_weight=np.zeros(300))
 
 
 @pytest.mark.mutation
@@ -360,6 +371,10 @@ def test_polars_categories():
     dec = GlexDecomposer(model).fit(trained)
     out = dec.transform(trained)
     assert np.allclose(dec.intercept_ + out.sum(axis=1), model.predict(trained), atol=1e-5)
+    assert np.array_equal(
+        dec.transform(trained.with_columns(n=pl.col("n") > 0)),
+        dec.transform(trained.with_columns(n=(pl.col("n") > 0).cast(float))),
+    )
     gaps = trained.with_columns(c=pl.when(pl.col("n") < 0).then(None).otherwise(pl.col("c")))
     assert np.allclose(dec.intercept_ + dec.transform(gaps).sum(axis=1), model.predict(gaps), atol=1e-5)
     for kind in (pl.Enum(["x", "y", "z"]), pl.Categorical):
@@ -371,6 +386,7 @@ def test_polars_categories():
 
 
 @pytest.mark.mutation
+@newer_xgboost
 def test_enum_of_a_model_trained_on_codes():
     """Its codes are its own, whatever its order (XGBoost refuses a Categorical)."""
     codes = RNG.integers(0, 4, size=300).astype(float)

@@ -8,6 +8,7 @@ import pytest
 import shap
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.inspection import partial_dependence
+from sklearn.tree import DecisionTreeRegressor
 
 from skglex import FeatureRemover, GlexDecomposer
 from skglex._input import bin_all
@@ -129,10 +130,31 @@ def test_shap_values_of_wide_leaves(wide_forest, weighting):
         assert np.allclose(pairs.sum(axis=2), decomposer.shap_values(rows), **EXACT)
 
 
+@pytest.mark.mutation
+def test_at_most_64_features_on_a_path():
+    """Each split of such a tree takes one row off, by a feature of its own."""
+    X, y = np.eye(65)[:, :64], np.random.default_rng(0).normal(size=65)
+    tree = DecisionTreeRegressor(random_state=0).fit(X, y)
+    assert tree.get_depth() == 64
+    decomposer = GlexDecomposer(tree, max_interaction=1).fit(X)
+    names = list(decomposer.get_feature_names_out())
+    columns, mean = decomposer.transform(X), y.mean()
+    for j in (0, 31, 63):
+        expected = mean_prediction(tree, X, X, [j]) - mean
+        assert np.allclose(columns[:, names.index(f"x{j}")], expected, **EXACT)
+        assert np.allclose(decomposer.partial_dependence([j], X), expected + mean, **EXACT)
+    assert np.allclose(decomposer.shap_values(X).sum(axis=1), y - mean, **EXACT)
+    deeper = DecisionTreeRegressor(random_state=0).fit(np.eye(66)[:, :65], np.append(y, 0.5))
+    with pytest.raises(ValueError, match="splits on 65 features along one path; at most 64"):
+        GlexDecomposer(deeper, max_interaction=1).fit(np.eye(66)[:, :65])
+
+
+@pytest.mark.mutation
 def test_too_many_comparisons_are_refused(wide_forest, monkeypatch):
     X, forest = wide_forest
     decomposer = GlexDecomposer(forest).fit(X)
-    monkeypatch.setattr(_shapley, "MAX_COMPARISONS", 10**6)
+    n = int(decomposer._decomposition.players.wide.sum()) * 50 * 400
+    monkeypatch.setattr(_shapley, "MAX_COMPARISONS", n - 1)
     with pytest.raises(ValueError, match=r"compare 50 rows with 400 background rows, .* comparisons"):
         decomposer.shap_values(X[:50])
 

@@ -103,6 +103,7 @@ def test_trained(library, fuzz):
     fuzz(cases, check_case, 10)
 
 
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     "model",
     [

@@ -432,7 +432,7 @@ def test_components_of_a_forest_with_missing_values():
 @pytest.fixture
 def categorical_data():
     rng = np.random.default_rng(0)
-    kind = rng.choice(["b", "d", "a", "c"], size=400)
+    kind = rng.choice(["b", "d", "a", "c"], size=400, p=[0.3, 0.1, 0.3, 0.3])
     x = rng.normal(size=400)
     effect = {"a": 3.0, "b": -1.0, "c": 1.0, "d": 5.0}
     X = pd.DataFrame({"x": x, "kind": pd.Categorical(kind, categories=["a", "b", "c", "d", "never"])})

@@ -15,6 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
@@ -448,6 +449,17 @@ def test_to_xgboost(tmp_path):
     )
     with pytest.raises(ValueError, match=r"strength=1; got strength=0\.5"):
         FeatureRemover(MODEL, ["sex"], strength=0.5).fit(FRAME).to_xgboost()
+
+
+@pytest.mark.mutation
+def test_to_xgboost_writes_no_other_models():
+    filled = FRAME.fillna(0)
+    other = FeatureRemover(DecisionTreeRegressor(max_depth=2), ["sex"]).fit(filled, Y)
+    with pytest.raises(TypeError, match=r"this is a DecisionTreeRegressor. Use to_onnx\(\)"):
+        other.to_xgboost()
+    booster = FeatureRemover(MODEL.get_booster(), ["sex"]).fit(FRAME).to_xgboost()
+    expected = FeatureRemover(MODEL, ["sex"]).fit(FRAME).predict(FRAME)
+    assert np.allclose(booster.predict(xgb.DMatrix(FRAME)), expected, atol=FLOAT32)
 
 
 def test_to_onnx(run_onnx):
