@@ -282,7 +282,7 @@ def test_sample_weight_is_repetition():
 def test_weights_that_weigh_nothing_or_less_are_refused(kind):
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
         kind(MODEL).fit(X, sample_weight=np.where(np.arange(300) == 7, -1.0, 1.0))
-    with pytest.raises(ValueError, match="at least one non-zero number|is zero for every row"):
+    with pytest.raises(ValueError, match=r"at least one non-zero number|is zero for every row"):
         kind(MODEL).fit(X, sample_weight=np.zeros(300))
 
 
