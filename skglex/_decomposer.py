@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin, _fit_context
+from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
@@ -420,7 +421,13 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         -------
         list of Component
             The strongest first.
+
+        Raises
+        ------
+        ValueError
+            ``k`` is less than 1.
         """
+        check_scalar(k, "k", Integral, min_val=1)
         components, background = self.components_, self._background
         if "component_importances" not in self._lazy:
             found, _ = strongest(self._decomposition, background, k, **self._work)

@@ -88,6 +88,14 @@ def join_link(name: str, factor: float) -> str:
     return name if factor == 1 else f"{name} {factor!r}"
 
 
+def is_link(link: str) -> bool:
+    """Whether a link is the name of an inverse link, or of one that nobody knows ("custom")."""
+    try:
+        return split_link(link)[0] in {*_INVERSE, "custom"}
+    except ValueError:  # the factor is no number
+        return False
+
+
 def split_link(link: str) -> tuple[str, float]:
     """Name and factor of an inverse link."""
     name, _, factor = link.partition(" ")

@@ -14,12 +14,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._distributed import per_partition
-from skglex._input import as_numpy, bin_chunks, bin_rows, fill_columns, is_frame
+from skglex._input import as_numpy, bin_chunks, bin_rows, fill_columns, is_frame, take_rows
 from skglex._links import inverse_link
 from skglex._training import tree_model
 from skglex._wrapping import TreeModelWrapper
 from skglex.ensemble import LeafSum
 from skglex.readers import averages_probabilities
+
+# Background rows on which the model's own output is compared with what its link makes of the margin.
+_OUTPUT_ROWS = 100
 
 
 def _classifies(remover: DebiasedPredictor) -> bool:
@@ -54,6 +57,8 @@ class DebiasedPredictor(TreeModelWrapper):
     _debiased: LeafSum
     _full: LeafSum
     _raw_removed: list[int]
+    # Probabilities and scores that differ by less are equal: leaves add up in another order than the model's own sum.
+    _tie: float = 1e-12
 
     @available_if(_has_decision)
     @per_partition
@@ -133,14 +138,17 @@ class DebiasedPredictor(TreeModelWrapper):
         """
         check_is_fitted(self)
         if self._model.isolation is not None:
-            return np.where(self.decision_function(X) < 0, -1, 1)
+            return np.where(self.decision_function(X) < -self._tie, -1, 1)
         output = self._output(X)
         if not is_classifier(self):
             return output[:, 0] if output.shape[1] == 1 else output
         probabilities = self._to_probabilities(output)
         if self._multilabel:
-            return (probabilities > 0.5).astype(np.int64)
-        labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+            return (probabilities > 0.5 + self._tie).astype(np.int64)
+        largest = probabilities >= probabilities.max(axis=1, keepdims=True) - self._tie
+        labels: NDArray[Any] = self.classes_[largest.argmax(axis=1)]
+        if self._model.even_odds_are_positive and largest.shape[1] == 2:
+            return np.where(largest[:, 1], self.classes_[1], labels)
         return labels
 
     @available_if(_classifies)
@@ -218,11 +226,32 @@ class DebiasedPredictor(TreeModelWrapper):
         """What the model itself returns (probabilities, counts, ...), debiased."""
         Xt = self._check_X(X)
         if self.strength == 0:
-            own = np.asarray(self._model.output(Xt), dtype=np.float64)
-            own = own.reshape(len(own), -1)
-            # a binary classifier says both probabilities
-            return own[:, 1:] if self._binary and own.shape[1] == 2 else own
+            return self._own_output(Xt).astype(np.float64)
         return inverse_link(self._model.link, self._margin(Xt))
+
+    def _own_output(self, Xt: Any) -> NDArray[Any]:
+        own = np.asarray(self._model.output(Xt))
+        own = own.reshape(len(own), -1)
+        # a binary classifier says both probabilities
+        return own[:, 1:] if self._binary and own.shape[1] == 2 else own
+
+    def _prove_output(self, Xt: Any) -> None:
+        """Raise where the model's own output is not what the link makes of its margin, on background rows."""
+        if self._model.link == "custom" or self._model.isolation is not None:
+            return  # there is no output, or scores of the margin by definition
+        rows = self._background_rows[:_OUTPUT_ROWS]
+        own = self._own_output(take_rows(Xt, rows))
+        if own.dtype == np.float32:
+            self._tie = float(np.finfo(np.float32).eps)
+        ours = inverse_link(self._model.link, self._own_margin(Xt, rows))
+        scale = np.abs(own).max(initial=0, where=np.isfinite(own))
+        if not np.allclose(ours, own, rtol=1e-4, atol=1e-5 * scale, equal_nan=True):  # in float32
+            model = tree_model(self.estimator_)
+            raise ValueError(
+                f"the {type(model).__name__} predicts something else than its margin says: {own[0]} on row {rows[0]}, "
+                f"where the margin gives {ours[0]} (by the inverse link {self._model.link!r}). If its class changes "
+                "what another one predicts, pass a model of that class"
+            )
 
     @property
     def _binary(self) -> bool:

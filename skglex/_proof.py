@@ -58,9 +58,14 @@ def rounding_of(read: ReadModel) -> NDArray[np.float64]:
 
 def _misread(what: str, where: str) -> AdditivityError:
     return AdditivityError(
-        f"the model was not read exactly: {what}. No component can be trusted, so {where} stops here. Please report "
-        "this with the model, the versions of its library and of treelite, and the row; check_additivity=False "
-        "skips this check"
+        f"the model was not read exactly: {what}. No component can be trusted, so {where} stops here. "
+        + (
+            "If the model was trained further since fit, fit again. Else please"
+            if where != "fit"
+            else "Please"
+        )
+        + " report this with the model, the versions of its library and of treelite, and the row; "
+        "check_additivity=False skips this check"
     )
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._features import list_features, resolve_features
-from skglex._input import as_dense, is_frame, take_rows, with_column_of
+from skglex._input import as_dense, is_frame, take_rows, with_columns_of
 from skglex._warnings import warn_user
 from skglex.ensemble import Background
+from skglex.exceptions import MixedColumnsWarning
 
 # Rows that go through the preprocessing at one time, where a raw column is permuted.
 _PERMUTED_ROWS = 10_000
@@ -36,6 +37,7 @@ def find_outputs(
     """Positions after the preprocessing of named columns, raw or not, and the raw columns that go entirely."""
     removed: set[int] = set()
     raw: set[int] = set()
+    of_raw: set[int] = set()
     encoded = False
     for item in items:
         if isinstance(item, str) and item not in raw_names:
@@ -49,17 +51,26 @@ def find_outputs(
             continue
         position = resolve_features(item, raw_names)[0]
         raw.add(position)
-        outputs = source.outputs_of(position)
+        outputs = source.outputs_of([position])
         if not outputs:
             warn_user(
                 f"the column {raw_names[position]!r} changes nothing after the preprocessing where it is permuted on "
                 "the background, so there is nothing to remove. If it has one value there, pass a background where "
                 "it varies, or name columns after the preprocessing"
             )
-        removed |= outputs
+        of_raw |= outputs
+    others = [position for position in range(len(raw_names)) if position not in raw]
+    if of_raw and others and (mixed := (of_raw - removed) & source.outputs_of(others)):
+        warn_user(
+            f"after the preprocessing the columns {[model_names[i] for i in sorted(mixed)][:20]} are made of others "
+            f"than {[raw_names[i] for i in sorted(raw)][:20]} too (where rows of the background are permuted), and are "
+            "removed with all that they say of these. Use a preprocessing that keeps columns apart, or name columns "
+            "after it",
+            MixedColumnsWarning,
+        )
+    removed |= of_raw
     if encoded:  # all that comes of a raw column may have been named: it is not needed then
-        others = set(range(len(raw_names))) - raw
-        raw |= {position for position in others if source.outputs_of(position, within=removed)}
+        raw |= {position for position in others if source.outputs_of([position], within=removed)}
     return removed, sorted(raw)
 
 
@@ -83,33 +94,33 @@ class RawColumns:
     background: Any
     rows: NDArray[np.int64]
 
-    def outputs_of(self, position: int, within: set[int] | None = None) -> set[int]:
-        """Columns after the preprocessing that change when a raw column is permuted on the background.
+    def outputs_of(self, positions: list[int], within: set[int] | None = None) -> set[int]:
+        """Columns after the preprocessing that change when raw columns are permuted on the background.
 
         Empty as soon as one of them is not in ``within``.
         """
         if isinstance(self.background, Background):
             orders = (np.random.default_rng(seed).permutation(self.rows) for seed in range(3))
             donors = ((self.X, order) for order in orders)
-            changed = _changed(self.transform, self.X, self.Xt, self.rows, donors, position, within)
+            changed = _changed(self.transform, self.X, self.Xt, self.rows, donors, positions, within)
         else:
-            in_partition = partial(_changed_in_partition, self.transform, position, within)
+            in_partition = partial(_changed_in_partition, self.transform, positions, within)
             changed = self.background.any_pair(in_partition)
         found = set(np.flatnonzero(changed).tolist())
         return found if within is None or within.issuperset(found) else set()
 
 
 def _changed_in_partition(
-    transform: Callable[[Any], Any], position: int, within: set[int] | None, X: Any, following: Any
+    transform: Callable[[Any], Any], positions: list[int], within: set[int] | None, X: Any, following: Any
 ) -> NDArray[np.bool_]:
-    """For one partition, whose column is permuted, and also taken from the partition that follows.
+    """For one partition, whose columns are permuted, and also taken from the partition that follows.
 
     Where data is partitioned by a column, it has one value in each partition.
     """
     rows = np.arange(X.shape[0])
     donors = [(X, np.random.default_rng(seed).permutation(rows)) for seed in range(3)]
     donors.append((following, np.resize(np.arange(following.shape[0]), len(rows))))
-    return _changed(transform, X, transform(X), rows, donors, position, within)
+    return _changed(transform, X, transform(X), rows, donors, positions, within)
 
 
 def _changed(
@@ -118,15 +129,15 @@ def _changed(
     Xt: Any,
     rows: NDArray[np.int64],
     donors: Iterable[tuple[Any, NDArray[np.int64]]],
-    position: int,
+    positions: list[int],
     within: set[int] | None,
 ) -> NDArray[np.bool_]:
-    """Which columns of Xt change when X has one column from the rows that donors give for it."""
+    """Which columns of Xt change when X has some columns from the rows that donors give for them."""
     changed = np.zeros(Xt.shape[1], dtype=bool)
     for donor, order in donors:
         for start in range(0, len(rows), _PERMUTED_ROWS):
             part = slice(start, start + _PERMUTED_ROWS)
-            permuted = with_column_of(take_rows(X, rows[part]), position, take_rows(donor, order[part]))
+            permuted = with_columns_of(take_rows(X, rows[part]), positions, take_rows(donor, order[part]))
             before, after = take_rows(Xt, rows[part]), transform(permuted)
             changed |= [not _same(a, b) for a, b in zip(_columns(before), _columns(after))]
             if within is not None and not within.issuperset(np.flatnonzero(changed).tolist()):

@@ -224,6 +224,7 @@ class FeatureRemover(DebiasedPredictor):
             self.offset_ = self._model.isolation.offset
         self._debiased = average_out(ensemble, self._make_weighting(), keep, self.n_jobs)
         self._full = LeafSum(ensemble)
+        self._prove_output(Xt)
         return self
 
     def to_xgboost(self) -> xgboost.Booster:

@@ -124,6 +124,12 @@ class TreeModelWrapper(VersionedState, MetaEstimatorMixin, BaseEstimator):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self._model = read(model)
+        values = self._model.ensemble.value
+        if not (finite := np.isfinite(values)).all():
+            raise ValueError(
+                f"the {type(model).__name__} has leaves of the value {values[~finite][0]}: no sum of them means "
+                "anything. Train it without infinite or missing targets and weights, or with a smaller learning rate"
+            )
         Xt = self._to_model_space(X)
         if is_frame(Xt):
             spec = replace(self._model.input, categories=categories_of(Xt, self._model.input))

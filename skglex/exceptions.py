@@ -1,6 +1,12 @@
 """Errors and warnings with a category of their own, so that each can be filtered, or turned into an error, alone."""
 
-__all__ = ["AdditivityError", "SmallBackgroundWarning", "StreamedComponentsWarning", "ZeroCoverWarning"]
+__all__ = [
+    "AdditivityError",
+    "MixedColumnsWarning",
+    "SmallBackgroundWarning",
+    "StreamedComponentsWarning",
+    "ZeroCoverWarning",
+]
 
 
 class AdditivityError(RuntimeError):
@@ -11,6 +17,21 @@ class AdditivityError(RuntimeError):
     >>> from skglex.exceptions import AdditivityError
     >>> issubclass(AdditivityError, RuntimeError)
     True
+    """
+
+
+class MixedColumnsWarning(UserWarning):
+    """A column that is removed with a raw one is made of other raw columns, too, and takes what it says of them along.
+
+    A nearest-neighbour imputer, say, fills gaps of a column from all others, a principal component is made of all
+    columns. A `FeatureRemover` removes every column after the preprocessing that depends on a removed one.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skglex.exceptions import MixedColumnsWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", MixedColumnsWarning)  # stop instead
     """
 
 

@@ -503,6 +503,9 @@ def test_onnx_refuses(monkeypatch):
         onnx_model(read, classes=np.array([0.5, 1.5]))
     with pytest.raises(ValueError, match="together"):
         onnx_model(read, leaf_weight=np.ones(3))
+    empty = xgb.train({}, xgb.DMatrix(X, Y), num_boost_round=0)
+    with pytest.raises(ValueError, match="without trees"):
+        onnx_model(find_reader(empty)(empty))
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"skglex\[onnx\]"):
         onnx_model(read)

@@ -8,7 +8,7 @@ import pytest
 from _fuzz import hand_built
 from xgboost import XGBClassifier, XGBRegressor
 
-from skglex import GlexDecomposer
+from skglex import FeatureRemover, GlexDecomposer
 from skglex.components import _tables
 from skglex.exceptions import (
     AdditivityError,
@@ -161,3 +161,15 @@ def test_only_rows_that_the_model_refuses_go_unchecked(data):
     fail(RuntimeError("of the library"))
     with pytest.raises(RuntimeError, match="of the library"):
         decomposer.transform(X)
+
+
+@pytest.mark.mutation
+def test_a_model_changed_since_fit_is_told(data):
+    X, y = data
+    model = XGBRegressor(n_estimators=5, max_depth=3).fit(X, y)
+    decomposer, remover = GlexDecomposer(model).fit(X), FeatureRemover(model, [0]).fit(X)
+    model.fit(X, 100 * X[:, 1])
+    with pytest.raises(AdditivityError, match="If the model was trained further since fit, fit again"):
+        decomposer.transform(X)
+    with pytest.raises(ValueError, match="If the model was trained further since fit, fit again"):
+        remover.to_xgboost()

@@ -409,6 +409,23 @@ def test_saved_and_loaded_models_read_the_same(name, model_of, tmp_path):
 
 
 @pytest.mark.mutation
+def test_predictions_that_stop_early_are_refused():
+    model = lgb.LGBMClassifier(n_estimators=5, pred_early_stop=True, verbose=-1).fit(X, SIGNAL > 0)
+    with pytest.raises(ValueError, match=r"pred_early_stop=True.*Pass the booster"):
+        decompose(model)
+    decompose(model.booster_)
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_leaves_that_are_not_finite_are_refused(value):
+    model = booster(data=np.nan_to_num(X))
+    model.set_leaf_output(0, 1, value)
+    with pytest.raises(ValueError, match=f"the Booster has leaves of the value {value}"):
+        decompose(model)
+
+
+@pytest.mark.mutation
 def test_linear_trees_are_refused():
     with pytest.raises(ValueError, match=r"linear_tree=True.*linear_tree=False"):
         decompose(booster(data=np.nan_to_num(X), linear_tree=True))

@@ -386,6 +386,38 @@ def test_fuzzed_description(good, tmp_path, data):
     loads_or_raises(file)
 
 
+@pytest.mark.mutation
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d["components"][0].update(columns=[1]), "columns are those of its features"),
+        (lambda d: d["components"][1].update(name=d["components"][0]["name"]), "a name of its own"),
+        (lambda d: d["components"].__setitem__(1, d["components"][0]), "a name of its own"),
+        (lambda d: d.update(link="probit"), "the name of an inverse link"),
+        (lambda d: d.update(link="sigmoid two"), "the name of an inverse link"),
+    ],
+)
+def test_contradictions(tmp_path, change, message):
+    model = xgb.XGBRegressor(n_estimators=3, max_depth=2).fit(FILLED, FILLED[:, 0] - FILLED[:, 1])
+    save_components(GlexDecomposer(model).fit(FILLED), tmp_path / "good")
+    content = members(tmp_path / "good")
+    description = json.loads(content["components.json"])
+    change(description)
+    file = tmp_path / "file"
+    write_members(file, {**content, "components.json": json.dumps(description)})
+    with pytest.raises(ValueError, match=message):
+        load_components(file)
+
+
+@pytest.mark.mutation
+def test_values_that_are_not_finite_are_damage(good, tmp_path):
+    content, file = members(good), tmp_path / "file"
+    values = content["values.npy"]
+    write_members(file, {**content, "values.npy": values[:-8] + np.array([np.nan]).tobytes()})
+    with pytest.raises(ValueError, match="values are finite"):
+        load_components(file)
+
+
 @FUZZ
 @given(junk=st.binary(max_size=200))
 def test_junk(tmp_path, junk):

@@ -23,7 +23,7 @@ from _oracles import (
     shapley_values,
 )
 
-from skglex import GlexDecomposer
+from skglex import FeatureRemover, GlexDecomposer
 
 VERSION = tuple(int(part) for part in xgb.__version__.split(".")[:2])
 WEIGHTINGS = ["empirical", "path_dependent"]
@@ -247,6 +247,29 @@ def test_pandas_categories_in_another_order(kind):
     few = few.assign(kind=few["kind"].cat.remove_unused_categories())
     np.testing.assert_allclose(total(decomposer, few), model.predict(few), rtol=0, atol=1e-5)
     np.testing.assert_array_equal(decomposer.transform(few), expected[:7])
+
+
+@pytest.mark.mutation
+@pytest.mark.skipif(VERSION < (3, 1), reason="the model does not know its categories, only codes")
+@pytest.mark.parametrize("missing", [0, 1, 2, 50])
+def test_missing_is_compared_with_the_frames_own_codes(missing):
+    """XGBoost compares before it looks categories up: with the codes that they have in this frame."""
+    rng = np.random.default_rng(0)
+    colour, x, n = rng.choice(["blue", "green", "red"], 300), rng.normal(size=300).round(1), np.arange(300)
+    frame = pd.DataFrame({"colour": pd.Categorical(colour), "x": x, "noise": 1.0})
+    frame["x"] = frame["x"].mask(n % 5 == 0, float(missing))
+    model = xgb.XGBRegressor(n_estimators=5, max_depth=3, enable_categorical=True, missing=missing)
+    model.fit(frame, (colour == "red") * 2.0 + (colour == "green") * x)
+    decomposer, remover = GlexDecomposer(model).fit(frame), FeatureRemover(model, ["noise"]).fit(frame)
+    some = frame[frame["colour"] != "blue"]
+    for rows in (
+        some,
+        some.assign(colour=some["colour"].cat.remove_unused_categories()),
+        frame.assign(colour=frame["colour"].cat.reorder_categories(["red", "blue", "green"])),
+    ):
+        own = model.predict(rows)
+        np.testing.assert_allclose(total(decomposer, rows), own, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(remover.predict(rows), own, rtol=0, atol=1e-5)
 
 
 @pytest.mark.mutation

@@ -1,6 +1,8 @@
 """FeatureRemover against components and brute force, and as a scikit-learn estimator."""
 
 import pickle
+import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,14 +14,16 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import KNNImputer
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
 from skglex._removal import _same
+from skglex.exceptions import MixedColumnsWarning
 
 RNG = np.random.default_rng(1)
 N = 400
@@ -514,3 +518,80 @@ def test_columns_are_the_same_value_by_value(kind):
         assert not _same(column, other)
         assert not _same(other, column)
     assert not _same(column, np.array([1.0, np.nan, "2"], dtype=object))
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("container", ["pandas", "array", "sparse", "polars"])
+def test_columns_mixed_by_the_preprocessing_warn(container):
+    rows = RNG.normal(size=(300, 3))
+    target = 5 * rows[:, 1] + rows[:, 2] + rows[:, 0]
+    products = PolynomialFeatures(2, interaction_only=True, include_bias=False)
+    given = {
+        "pandas": lambda: pd.DataFrame(rows, columns=list("abc")),
+        "array": lambda: rows,
+        "sparse": lambda: csr_matrix(rows),
+        "polars": lambda: pl.DataFrame(rows, schema=list("abc")),
+    }[container]()
+    mixing = make_pipeline(products, small()).fit(given, target)
+    names = ["a", "a b", "a c"] if container in ("pandas", "polars") else ["x0", "x0 x1", "x0 x2"]
+    with pytest.warns(
+        MixedColumnsWarning, match=rf"the columns \['{names[1]}', '{names[2]}'\] are made of others"
+    ):
+        remover = FeatureRemover(mixing, [0]).fit(given)
+    assert remover.removed_features_ == names
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FeatureRemover(mixing, [0, 1, 2]).set_params(features=names[1:]).fit(given)  # asked for by name
+        alone = make_pipeline(StandardScaler(with_mean=False), small()).fit(given, target)
+        FeatureRemover(alone, [0]).fit(given)
+
+
+@pytest.mark.mutation
+def test_one_filled_gap_makes_a_column_mixed():
+    gaps = pd.DataFrame(RNG.normal(size=(300, 3)), columns=["protected", "income", "age"])
+    gaps.loc[7, "income"] = np.nan
+    imputer = KNNImputer().set_output(transform="pandas")
+    model = make_pipeline(imputer, small()).fit(gaps, gaps["age"])
+    with pytest.warns(MixedColumnsWarning, match=r"\['income'\] are made of others than \['protected'\]"):
+        FeatureRemover(model, "protected").fit(gaps)
+    assert FeatureRemover(model, "protected").fit(gaps.drop(index=7)).removed_features_ == ["protected"]
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("strength", [0.0, 0.3, 1.0])
+def test_strength(strength):
+    full, debiased = (FeatureRemover(MODEL, ["sex"], strength=s).fit(FRAME).margin(FRAME) for s in (0, 1))
+    partly = FeatureRemover(MODEL, ["sex"], strength=strength).fit(FRAME)
+    assert np.allclose(partly.margin(FRAME), full - strength * (full - debiased), rtol=0, atol=1e-12)
+    assert np.allclose(full, MODEL.predict(FRAME), atol=FLOAT32)
+
+
+@pytest.mark.mutation
+def test_removers_and_decomposers_are_no_models():
+    remover = FeatureRemover(MODEL, ["sex"]).fit(FRAME)
+    for outer in (GlexDecomposer, partial(FeatureRemover, features=[0])):
+        with pytest.raises(TypeError, match=r"cannot decompose a FeatureRemover: .* `.to_xgboost\(\)`"):
+            outer(remover).fit(FRAME)
+        with pytest.raises(TypeError, match=r"decompose a GlexDecomposer: .* `.estimator_`"):
+            outer(GlexDecomposer(small())).fit(FRAME, Y)
+    left = GlexDecomposer(remover.to_xgboost()).fit(FRAME)
+    assert not any("sex" in component.features for component in left.components_)
+
+
+class LogXGB(xgb.XGBRegressor):
+    """Predicts on another scale than its margin's."""
+
+    def fit(self, X, y):
+        return super().fit(X, np.log(y))
+
+    def predict(self, X, output_margin=False, **params):
+        margin = super().predict(X, output_margin=output_margin, **params)
+        return margin if output_margin else np.exp(margin)
+
+
+@pytest.mark.mutation
+def test_a_model_that_predicts_something_else_than_its_margin_says_is_refused():
+    model = LogXGB(n_estimators=5).fit(FRAME, np.abs(Y) + 1)
+    with pytest.raises(ValueError, match="the LogXGB predicts something else than its margin says: "):
+        FeatureRemover(model, ["noise"]).fit(FRAME)
+    GlexDecomposer(model).fit(FRAME)  # of the margin

@@ -75,6 +75,13 @@ def test_shapley_values_and_plots(shapiq):
 
 
 @pytest.mark.mutation
+def test_no_components(shapiq):
+    constant = xgb.XGBRegressor(n_estimators=2, gamma=100).fit(X, np.ones(200))
+    (row,) = to_shapiq(GlexDecomposer(constant).fit(X), X[:1])
+    assert row[()] == row.values.sum() == pytest.approx(1)
+
+
+@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("model", "arguments", "message"),
     [

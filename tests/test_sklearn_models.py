@@ -1008,3 +1008,59 @@ def test_identities(case):
     changed = rows.copy()
     changed[:, 2] = rng.normal(size=40)
     np.testing.assert_array_equal(remover.margin(changed).reshape(40, -1), debiased)
+
+
+# -- labels ---------------------------------------------------------------------------------------
+
+TIED = np.repeat([[0, 0], [0, 0], [1, 0], [2, 0]], 50, axis=0).astype(
+    float
+)  # half of the rows at [0, 0] are 1
+TIED_LABELS = np.repeat([0, 1, 1, 0], 50)
+
+
+def check_labels(model, features, rows, background):
+    """A feature that no tree splits on changes no label, whatever the rounding; nor does ``strength=0``."""
+    expected = model.predict(rows)
+    np.testing.assert_array_equal(FeatureRemover(model, features).fit(background).predict(rows), expected)
+    np.testing.assert_array_equal(
+        FeatureRemover(model, [0], strength=0).fit(background).predict(rows), expected
+    )
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize(
+    "params", [{}, {"loss": "exponential"}, {"init": "zero"}], ids=["log loss", "exponential", "zero"]
+)
+def test_even_odds_go_where_gradient_boosting_sends_them(params):
+    model = GradientBoostingClassifier(n_estimators=5, **params).fit(TIED, TIED_LABELS)
+    assert (model.decision_function(TIED[:1]) == 0).all()
+    check_labels(model, [1], TIED, TIED)
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("kind", [HistGradientBoostingClassifier, DecisionTreeClassifier, xgb.XGBClassifier])
+def test_even_odds_go_to_the_first_class_elsewhere(kind):
+    model = kind().fit(TIED, TIED_LABELS)
+    assert (model.predict_proba(TIED[:1]) == 0.5).all()
+    check_labels(model, [1], TIED, TIED)
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
+def test_tied_votes_of_a_forest(kind):
+    """50 of 100 trees vote for each class: a sum of hundredths is not quite one half."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(600, 3)), np.zeros(600)])
+    model = kind(random_state=0).fit(rows[:300], rng.integers(0, 2, 300))
+    assert (model.predict_proba(rows)[:, 1] == 0.5).sum() > 2
+    check_labels(model, [3], rows, rows[:300])
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_at_the_offset_of_an_isolation_forest(seed):
+    rng = np.random.default_rng(seed)
+    rows = np.column_stack([rng.integers(0, 3, (500, 3)), np.zeros(500)]).astype(float)
+    model = IsolationForest(n_estimators=20, contamination=0.1, max_samples=64, random_state=seed).fit(rows)
+    assert np.isclose(model.decision_function(rows), 0, rtol=0, atol=1e-12).any()
+    check_labels(model, [3], rows, rows)

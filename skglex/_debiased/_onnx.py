@@ -183,6 +183,8 @@ def _tree_attributes(
     n_outputs: int,
 ) -> dict[str, Any]:
     """Attributes of the operator ``TreeEnsembleRegressor``, version 3."""
+    if not forest.n_trees:
+        raise ValueError("cannot export a model without trees to ONNX: its prediction is a constant")
     leaf = forest.left < 0
     n_nodes = np.diff(np.append(forest.roots, len(leaf)))
     tree = np.repeat(np.arange(forest.n_trees), n_nodes)

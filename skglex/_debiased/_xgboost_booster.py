@@ -68,7 +68,8 @@ def debiased_booster(
     leaves = forest.leaves()
     if len(leaves) != len(leaf_weight):
         raise ValueError(
-            f"leaf_weight has {len(leaf_weight)} entries, but the model counts {len(leaves)} leaves"
+            f"leaf_weight has {len(leaf_weight)} entries, but the model counts {len(leaves)} leaves. If the "
+            "model was trained further since fit, fit again"
         )
     forest.value[leaves] *= leaf_weight[:, None]
     gone = np.isin(source["split_indices"].astype(np.int64), list(removed))

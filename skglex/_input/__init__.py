@@ -9,6 +9,6 @@ from skglex._input._rows import (
     fill_columns,
     is_frame,
     take_rows,
-    with_column_of,
+    with_columns_of,
 )
 from skglex._input._spec import LARGEST_ZERO, InputSpec

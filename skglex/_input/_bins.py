@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skglex._input._categories import categories_of, column_values
+from skglex._input._categories import categories_of, column_values, is_categorical
 from skglex._input._rows import is_frame
 from skglex._input._spec import LARGEST_ZERO, InputSpec
 from skglex._memory import scaled
@@ -74,7 +74,11 @@ def _bin_part(
         # compared as the model compares; what is too large for float32 becomes infinite
         kind = np.float32 if grid.as_float32 else np.float64
         with np.errstate(over="ignore"):
-            columns[columns.astype(kind, copy=False) == kind(spec.missing)] = np.nan
+            absent = columns.astype(kind, copy=False) == kind(spec.missing)
+        if is_frame(X):  # the codes of categories were compared before they became the model's
+            dtypes = list(X.dtypes)
+            absent[[is_categorical(dtypes[feature]) for feature in grid.features]] = False
+        columns[absent] = np.nan
     if spec.finite:
         _check_finite(columns, spec, grid)
     if spec.truncates_codes:

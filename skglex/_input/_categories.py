@@ -48,6 +48,10 @@ def _frame_values(
     column that is not categorical is looked up among the ``categories``, too.
     """
     values, codes = _categorical(column)
+    if codes is not None and not np.isnan(spec.missing):
+        codes = np.where(
+            codes == spec.missing, -1, codes
+        )  # the column's own codes, before they become the model's
     if codes is None:
         if categories is not None and spec.by_value:
             return _category_codes(column.to_list(), categories)
@@ -126,12 +130,16 @@ def _as_numbers(values: list[Any], name: Any) -> NDArray[np.float64]:
         ) from error
 
 
+def is_categorical(dtype: Any) -> bool:
+    """Whether a column of a pandas or polars frame is of categories, by its dtype."""
+    return str(dtype).lower().startswith(("category", "categorical", "enum"))
+
+
 def categories_of(X: Any, spec: InputSpec) -> Mapping[int, NDArray[Any]]:
     """Category values by code of the columns of a data frame, as far as the model keeps them."""
     if spec.frame_categories is None:
         return spec.categories
-    kinds = [str(dtype).lower() for dtype in X.dtypes]
-    found = [i for i, kind in enumerate(kinds) if kind.startswith(("category", "categorical", "enum"))]
+    found = [i for i, dtype in enumerate(X.dtypes) if is_categorical(dtype)]
     if len(found) != len(spec.frame_categories) or (spec.categories and found != sorted(spec.categories)):
         known = [X.columns[i] for i in sorted(spec.categories)] or len(spec.frame_categories)
         raise ValueError(

@@ -51,19 +51,19 @@ def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
     return X.tocsr()[rows] if sp.issparse(X) else X[rows]
 
 
-def with_column_of(X: Any, position: int, donors: Any) -> Any:
-    """A copy of X with one column taken from the rows of ``donors``, as many as X has."""
+def with_columns_of(X: Any, positions: list[int], donors: Any) -> Any:
+    """A copy of X with some columns taken from the rows of ``donors``, as many as X has."""
     if hasattr(X, "iloc"):
-        column = donors.iloc[:, position].set_axis(X.index)
         out = X.copy()
-        out.isetitem(position, column)
+        for i in positions:
+            out.isetitem(i, donors.iloc[:, i].set_axis(X.index))
         return out
     if is_frame(X):
-        return X.with_columns(donors[X.columns[position]])
+        return X.with_columns(donors[X.columns[i]] for i in positions)
     if sp.issparse(X):
-        return _replace_columns(X, [position], donors.tocsc()[:, [position]])
+        return _replace_columns(X, positions, donors.tocsc()[:, positions])
     out = X.copy()
-    out[:, position] = donors[:, position]
+    out[:, positions] = donors[:, positions]
     return out
 
 

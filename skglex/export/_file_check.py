@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._links import is_link
+
 _DESCRIPTION: dict[str, type | tuple[type, ...]] = {
     "version": str,
     "link": str,
@@ -68,7 +70,8 @@ def check_description(description: dict[str, Any], arrays: dict[str, NDArray[Any
     for values in codes.values():
         _require(_increasing(values), "codes increase")
     _check_input(description["input"], codes, n_features)
-    _check_tables(description["components"], set(description["features"]), codes, n_features, arrays)
+    _require(is_link(description["link"]), "link is the name of an inverse link")
+    _check_tables(description, codes, n_features, arrays)
 
 
 def _check_input(given: dict[str, Any], codes: dict[int, list[int]], n_features: int) -> None:
@@ -93,12 +96,13 @@ def _check_categories(values: Any) -> None:
 
 
 def _check_tables(
-    components: list[Any],
-    features: set[str],
+    description: dict[str, Any],
     codes: dict[int, list[int]],
     n_features: int,
     arrays: dict[str, NDArray[Any]],
 ) -> None:
+    components, features = description["components"], set(description["features"])
+    names = description["feature_names"]
     n_outputs, n_edges = len(arrays["intercept"]), arrays["n_edges"].tolist()
     _require(
         min(n_edges, default=0) >= 0 and sum(n_edges) == len(arrays["edges"]), "n_edges counts the edges"
@@ -122,13 +126,22 @@ def _check_tables(
             0 < len(columns) < 64 and all(type(j) is int and 0 <= j < n_features for j in columns),
             "columns holds positions of features",
         )
+        # of a group of columns only the name is there
+        _require(
+            {names[j] for j in columns} & features == {*component["features"]} & {*names},
+            "a component's columns are those of its features",
+        )
         n_numeric = sum(j not in codes for j in columns)
         _require(axis + n_numeric <= len(n_edges), "n_edges has an entry for every numeric axis")
         inner = iter(n_edges[axis : axis + n_numeric])
         size += n_outputs * prod((len(codes[j]) if j in codes else next(inner)) + 2 for j in columns)
         axis += n_numeric
+    for key in ("name", "features"):
+        distinct = {str(sorted(c[key]) if key == "features" else c[key]) for c in components}
+        _require(len(distinct) == len(components), f"each component has a {key} of its own")
     _require(axis == len(n_edges), "n_edges has an entry for every numeric axis")
     _require(size == len(arrays["values"]), "values fill the tables")
+    _require(bool(np.isfinite(arrays["values"]).all()), "values are finite")
     _require(
         len(arrays["importances"]) == len(components) * n_outputs, "importances has one for each component"
     )

@@ -74,7 +74,7 @@ def to_shapiq(
     for start, stop, bins in decomposer._binned(Xt, width):
         part = np.empty((width, stop - start))
         decomposer._decomposition.components(bins, chosen, part, n_jobs=decomposer.n_jobs)
-        values[start:stop, 1:] = part.reshape(decomposer._n_outputs, len(chosen), -1)[position].T
+        values[start:stop, 1:] = part.reshape(decomposer._n_outputs, len(chosen), stop - start)[position].T
     keys = [(), *(sets[c] for c in chosen)]
     lookup = {tuple(int(player) for player in key): i for i, key in enumerate(keys)}
     return [

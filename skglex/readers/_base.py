@@ -24,7 +24,7 @@ _READERS = {
     "lightgbm": "skglex.readers._lightgbm",
     "catboost": "skglex.readers._catboost",
     "treelite": "skglex.readers._treelite_model",
-    "skglex": "skglex.readers._planted_forest",
+    "skglex._planted": "skglex.readers._planted_forest",
     "sklearn.tree": "skglex.readers._sklearn",
     "sklearn.ensemble._forest": "skglex.readers._sklearn",
     "sklearn.ensemble._gb": "skglex.readers._sklearn",
@@ -82,6 +82,8 @@ class ReadModel(PlainState):
         Labels, where the model is a classifier that has them.
     isolation : Isolation, or None
         Of an isolation forest, whose margin is the mean path length: how it scores that.
+    even_odds_are_positive : bool
+        Whether the model's ``predict`` gives the second of two equally probable classes, not the first.
     """
 
     ensemble: LeafEnsemble
@@ -91,6 +93,7 @@ class ReadModel(PlainState):
     link: str = "identity"
     classes: NDArray[Any] | None = None
     isolation: Isolation | None = None
+    even_odds_are_positive: bool = False
 
 
 def takes_any_labels(model: Any) -> bool:

@@ -49,6 +49,11 @@ def read(model: Any) -> ReadModel:
         model = model.to_local()
     wrapped = isinstance(model, lgb.LGBMModel)
     booster = model.booster_ if wrapped else model
+    if wrapped and model.get_params().get("pred_early_stop"):
+        raise ValueError(
+            f"cannot decompose a {type(model).__name__} with pred_early_stop=True: its predictions stop at another "
+            "tree for every row. Pass the booster, `.booster_`, to explain the sum of all trees"
+        )
     header, trees = _parse(booster.model_to_string(num_iteration=booster.best_iteration))
     n_outputs = int(header["num_tree_per_iteration"])
     # the raw scores of a forest are the sum of its trees, the link takes their mean to predictions

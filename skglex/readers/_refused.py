@@ -2,6 +2,11 @@
 
 # By module, as readers are.
 WAYS_OUT = {
+    "skglex._decomposer": "it decomposes a model itself. Pass that, `.estimator_`",
+    "skglex._remover": (
+        "pass the model that it takes features out of, `.estimator_`, whose components that touch none of them are "
+        "what is left; or, of an XGBoost model, the debiased booster, `.to_xgboost()`"
+    ),
     "sklearn.calibration": "its calibration comes on top of the classifier. Pass the classifier itself",
     "sklearn.compose._target": (
         "it transforms what its regressor predicts. Pass the fitted regressor, `.regressor_`; its margin is on the "

@@ -68,7 +68,7 @@ def _read_boosting(model: Any) -> ReadModel:
     link = "identity"
     if classifies:
         link = {"log_loss": "sigmoid", "exponential": "sigmoid 2"}[model.loss]
-    return _read_trees(
+    read = _read_trees(
         model,
         _join_trees(
             trees,
@@ -80,6 +80,7 @@ def _read_boosting(model: Any) -> ReadModel:
         output=model.predict_proba if classifies else model.predict,
         link="softmax" if n_outputs > 1 else link,
     )
+    return replace(read, even_odds_are_positive=classifies)
 
 
 def _read_isolation_forest(model: Any) -> ReadModel:
