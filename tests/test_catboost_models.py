@@ -264,6 +264,23 @@ def test_shap_values_are_catboosts_own(trained):
 
 
 @pytest.mark.mutation
+def test_outputs_and_their_links():
+    """A feature that no tree splits on changes nothing, so the link is all there is."""
+    rows = np.column_stack([X, np.zeros(len(X))])
+    for target, kind, loss in (
+        (BINARY, cb.CatBoostClassifier, "Logloss"),
+        (np.floor(POSITIVE), cb.CatBoostRegressor, "Poisson"),
+        (SIGNAL, cb.CatBoostRegressor, "RMSEWithUncertainty"),
+    ):
+        model = kind(**SMALL, loss_function=loss).fit(rows, target)
+        own = model.predict_proba(rows) if kind is cb.CatBoostClassifier else model.predict(rows)
+        for params in ({"features": [4]}, {"features": [0], "strength": 0}):
+            remover = FeatureRemover(model, **params).fit(rows)
+            ours = remover.predict_proba(rows) if kind is cb.CatBoostClassifier else remover.predict(rows)
+            assert_allclose(ours, own, **FLOAT64)
+
+
+@pytest.mark.mutation
 def test_nodes_without_cover_count_nothing():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(40, 3))

@@ -321,6 +321,7 @@ def test_removed_booster_after_pickling(data, model):
 
 
 @pytest.mark.parametrize("by_country", [False, True])
+@pytest.mark.mutation
 def test_pipeline(data, by_country):
     """A raw column goes with all that is made of it, even if each partition has but one value of it."""
     X, y = data

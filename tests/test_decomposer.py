@@ -689,12 +689,22 @@ def test_metadata_routing():
 
 
 @pytest.mark.mutation
+@pytest.mark.parametrize("k", [0, -1])
+def test_strongest_components_are_one_at_least(k):
+    with pytest.raises(ValueError, match=f"k == {k}, must be >= 1"):
+        GlexDecomposer(MODEL).fit(X).strongest_components(k)
+
+
+@pytest.mark.mutation
 def test_too_many_components():
     dec = GlexDecomposer(MODEL, max_components=5).fit(X)
     for call in (dec.transform, lambda X: dec.components_, lambda X: dec.get_feature_names_out()):
         with pytest.raises(ValueError, match=r"15 components, more than max_components=5.*max_interaction"):
             call(X)
-    assert not hasattr(dec, "components_")
+    for name in ("components_", "component_importances_", "n_components_"):
+        assert not hasattr(dec, name)
+    with pytest.raises(ValueError, match="15 components, more than max_components=5"):
+        dec.strongest_components()
     assert "GlexDecomposer" in dec._repr_html_()  # scikit-learn 1.9 lists the attributes there
     whole = GlexDecomposer(MODEL).fit(X)
     assert np.array_equal(dec.shap_values(X), whole.shap_values(X))

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import GridSearchCV
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestClassifier, RandomPlantedForestRegressor
@@ -475,9 +476,21 @@ def test_unseen_and_missing_categories_take_the_same_way(categorical_data):
 def test_categories_of_several_outputs_and_classes(categorical_data):
     X, y = categorical_data
     outputs = RandomPlantedForestRegressor(5, random_state=0).fit(X, np.column_stack([y, 2 * y]))
-    assert list(outputs.categories_[1]) in (["b", "c", "a", "d"], ["d", "a", "c", "b"])
+    assert list(outputs.categories_[1]) == ["b", "c", "a", "d"]
+    falling = RandomPlantedForestRegressor(5, random_state=0).fit(X, np.column_stack([y, -2 * y]))
+    assert list(falling.categories_[1]) == ["d", "a", "c", "b"]  # upwards in the output that varies most
     classifier = RandomPlantedForestClassifier(20, random_state=0).fit(X, X["kind"].astype(str))
     assert classifier.score(X, X["kind"].astype(str)) > 0.95
+
+
+@pytest.mark.mutation
+def test_categories_of_rows_without_weight_are_unseen(categorical_data):
+    X, y = categorical_data
+    weight = np.where(X["kind"] == "c", 0.0, 1.0)
+    forest = RandomPlantedForestRegressor(5, random_state=0).fit(X, y, sample_weight=weight)
+    assert list(forest.categories_[1]) == ["b", "a", "d"]
+    unseen = X.assign(kind=X["kind"].cat.rename_categories({"c": "new"}))
+    assert_array_equal(forest.predict(X), forest.predict(unseen))
 
 
 @pytest.mark.mutation
@@ -632,11 +645,27 @@ def test_more_splits_than_rows_and_huge_values():
         ({"max_bins": 1}, "max_bins"),
         ({"n_splits": -1}, "n_splits"),
         ({"split_decay_rate": -0.1}, "split_decay_rate"),
+        ({"split_try": 0}, "split_try"),
+        ({"n_estimators": 0}, "n_estimators"),
+        ({"delta": 0.5}, "delta"),
+        ({"delta": 0.0}, "delta"),
+        ({"epsilon": 0.5}, "epsilon"),
     ],
 )
 def test_bad_parameters(parameters, match):
+    kind = RandomPlantedForestRegressor
+    X, y = interaction(20)
+    if match in ("delta", "epsilon"):
+        kind, y = RandomPlantedForestClassifier, y > 0
     with pytest.raises(ValueError, match=f"'{match}' parameter .* must be"):
-        RandomPlantedForestRegressor(**parameters).fit(*interaction(20))
+        kind(**parameters).fit(X, y)
+
+
+@pytest.mark.mutation
+def test_tags():
+    for kind in (RandomPlantedForestRegressor, RandomPlantedForestClassifier):
+        assert get_tags(kind()).input_tags.allow_nan
+    assert get_tags(GlexDecomposer(RandomPlantedForestRegressor())).input_tags.allow_nan
 
 
 @pytest.mark.mutation

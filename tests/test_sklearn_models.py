@@ -1010,6 +1010,22 @@ def test_identities(case):
     np.testing.assert_array_equal(remover.margin(changed).reshape(40, -1), debiased)
 
 
+@pytest.mark.mutation
+def test_sums_of_members_with_categories():
+    """All members' categories count, and a soft vote is a probability."""
+    params = {**HIST, "categorical_features": [3]}
+    members = [HistGradientBoostingRegressor(**params, max_features=m) for m in (1.0, 0.5, 0.7)]
+    model = voting(*members).fit(GAPS, Y)
+    decomposer = GlexDecomposer(model).fit(GAPS)
+    np.testing.assert_allclose(total(decomposer, GAPS)[:, 0], model.predict(GAPS), rtol=0, atol=EXACT)
+    votes = [RandomForestClassifier(**FOREST), DecisionTreeClassifier(**TREE)]
+    soft = voting(*votes, kind=VotingClassifier, voting="soft").fit(X, BINARY)
+    expected = soft.predict_proba(np.insert(X[:, 1:], 0, X[0, 0], axis=1))
+    whole = FeatureRemover(soft, ["x0"], strength=0.5).fit(X[:1])  # one background row: x0 is its
+    probabilities = (expected + soft.predict_proba(X)) / 2
+    np.testing.assert_allclose(whole.predict_proba(X), probabilities, rtol=0, atol=EXACT)
+
+
 # -- labels ---------------------------------------------------------------------------------------
 
 TIED = np.repeat([[0, 0], [0, 0], [1, 0], [2, 0]], 50, axis=0).astype(
