@@ -21,6 +21,8 @@ from skglex._wrapping import TreeModelWrapper
 from skglex.ensemble import LeafSum
 from skglex.readers import averages_probabilities
 
+# What is closer to a threshold is on it: leaves add up in another order than the model's own sum.
+_TIE = 1e-12
 # Background rows on which the model's own output is compared with what its link makes of the margin.
 _OUTPUT_ROWS = 100
 
@@ -57,8 +59,6 @@ class DebiasedPredictor(TreeModelWrapper):
     _debiased: LeafSum
     _full: LeafSum
     _raw_removed: list[int]
-    # Probabilities and scores that differ by less are equal: leaves add up in another order than the model's own sum.
-    _tie: float = 1e-12
 
     @available_if(_has_decision)
     @per_partition
@@ -80,7 +80,8 @@ class DebiasedPredictor(TreeModelWrapper):
         """
         check_is_fitted(self)
         if self._model.isolation is None:
-            return self.margin(X)
+            margin = self.margin(X)
+            return np.where(np.abs(margin) <= _TIE, 0.0, margin) if self._binary else margin
         return np.asarray(self.score_samples(X) - self.offset_)
 
     @available_if(_scores_samples)
@@ -138,18 +139,17 @@ class DebiasedPredictor(TreeModelWrapper):
         """
         check_is_fitted(self)
         if self._model.isolation is not None:
-            return np.where(self.decision_function(X) < -self._tie, -1, 1)
+            return np.where(self.decision_function(X) < -_TIE, -1, 1)
         output = self._output(X)
         if not is_classifier(self):
             return output[:, 0] if output.shape[1] == 1 else output
-        probabilities = self._to_probabilities(output)
         if self._multilabel:
-            return (probabilities > 0.5 + self._tie).astype(np.int64)
-        largest = probabilities >= probabilities.max(axis=1, keepdims=True) - self._tie
-        labels: NDArray[Any] = self.classes_[largest.argmax(axis=1)]
-        if self._model.even_odds_are_positive and largest.shape[1] == 2:
-            return np.where(largest[:, 1], self.classes_[1], labels)
-        return labels
+            return (output > 0.5 + _TIE).astype(np.int64)
+        if self._binary and len(self.classes_) == 2:
+            even = -_TIE if self._model.even_odds_are_positive else _TIE
+            second = output[:, 0] > 0.5 + even
+            return np.asarray(self.classes_[second.astype(np.intp)])
+        return np.asarray(self.classes_[self._to_probabilities(output).argmax(axis=1)])
 
     @available_if(_classifies)
     @per_partition
@@ -241,8 +241,6 @@ class DebiasedPredictor(TreeModelWrapper):
             return  # there is no output, or scores of the margin by definition
         rows = self._background_rows[:_OUTPUT_ROWS]
         own = self._own_output(take_rows(Xt, rows))
-        if own.dtype == np.float32:
-            self._tie = float(np.finfo(np.float32).eps)
         ours = inverse_link(self._model.link, self._own_margin(Xt, rows))
         scale = np.abs(own).max(initial=0, where=np.isfinite(own))
         if not np.allclose(ours, own, rtol=1e-4, atol=1e-5 * scale, equal_nan=True):  # in float32

@@ -147,7 +147,8 @@ def test_search_in_processes():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             found.append(search.fit(X, Y).cv_results_["mean_test_score"])
-    assert np.array_equal(*found)
+    # Ridge solves with as many BLAS threads as the process has
+    np.testing.assert_allclose(*found, rtol=1e-12)
 
 
 # -- failures and interrupts ----------------------------------------------------------------------
