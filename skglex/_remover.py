@@ -210,6 +210,18 @@ class FeatureRemover(DebiasedPredictor):
         -------
         FeatureRemover
             The fitted estimator itself.
+
+        Raises
+        ------
+        AdditivityError
+            On a background row the leaves miss the model's own margin: it was not read exactly.
+        ValueError
+            The model predicts something else than its margin says, or ``features`` names none that there are.
+
+        Warns
+        -----
+        MixedColumnsWarning
+            Around a pipeline: removed columns are made of other raw columns, too.
         """
         X, Xt = self._fit_model(X, y, sample_weight, fit_params)
         self._prove(Xt)
