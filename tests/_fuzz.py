@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import treelite
 import xgboost as xgb
 from _oracles import brute_force_game, subsets, to_float32
@@ -467,6 +468,44 @@ def trained(rng, library, d):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return TRAINERS[library](rng, X, y, *([sorted(codes)] if codes else [])), X, codes
+
+
+def framed(rng, library):
+    """A model fitted on a data frame with categories, and frames of the same columns that call these otherwise."""
+    n, letters = int(rng.integers(30, 120)), np.array(list("abcdef"))
+    frame = pd.DataFrame({"x": rng.normal(size=n).round(1), "idle": 1.0})
+    for name in ("kind", "level")[: int(rng.integers(1, 3))]:
+        own = rng.permutation(letters)[: int(rng.integers(2, 7))]
+        frame[name] = pd.Categorical(rng.choice(own, n), categories=own)
+        frame[name] = frame[name].mask(rng.random(n) < 0.1)
+    frame = frame[rng.permutation(frame.columns)]
+    names = [name for name in frame if name not in ("x", "idle")]
+    y = frame["x"] * (frame[names[0]] == letters[0]) + sum(frame[name].cat.codes for name in names) % 3
+    model = {
+        "xgboost": lambda: xgb.XGBRegressor(
+            n_estimators=3,
+            max_depth=3,
+            max_cat_to_onehot=int(rng.integers(1, 8)),
+            enable_categorical=True,
+            missing=rng.choice([np.nan, 0.0, 1.0, 2.0]),
+        ),
+        "lightgbm": lambda: LGBMRegressor(
+            n_estimators=3, min_child_samples=2, min_data_per_group=1, cat_smooth=0.0, verbose=-1
+        ),
+        "hist_boosting": lambda: sk.HistGradientBoostingRegressor(
+            max_iter=3, min_samples_leaf=2, categorical_features="from_dtype"
+        ),
+    }[library]()
+    model.fit(frame, y)
+    frames = [frame]
+    for _ in range(3):
+        part = frame.iloc[rng.integers(0, n, int(rng.choice([1, 2, 20])))].copy()
+        for name in names:
+            own, used = part[name].cat.categories, part[name].cat.remove_unused_categories().cat.categories
+            few = len(used) > 0 and rng.random() < 0.5  # XGBoost wants one category at least
+            part[name] = part[name].cat.set_categories(rng.permutation(used if few else own))
+        frames.append(part)
+    return model, frames
 
 
 # -- cases -----------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import warnings
 import _trees
 import numpy as np
 import pytest
-from _fuzz import TRAINERS, Case, HandBuilt, hand_built_case, rows_at, trained
+import xgboost as xgb
+from _fuzz import TRAINERS, Case, HandBuilt, framed, hand_built_case, rows_at, trained
 from _oracles import (
     brute_force_game,
     game_components,
@@ -30,6 +31,9 @@ from skglex.ensemble import _sums
 from skglex.readers import _base
 
 pytestmark = pytest.mark.fuzz
+keeps_categories = pytest.mark.skipif(
+    tuple(int(part) for part in xgb.__version__.split(".")[:2]) < (3, 1), reason="the model knows codes only"
+)
 WEIGHTINGS = st.sampled_from(["empirical", "path_dependent"])
 
 
@@ -101,6 +105,29 @@ def test_trained(library, fuzz):
         trained_case, st.integers(0, 2**32 - 1), st.just(library), st.integers(1, 4), WEIGHTINGS
     )
     fuzz(cases, check_case, 10)
+
+
+@pytest.mark.parametrize(
+    "library", [pytest.param("xgboost", marks=keeps_categories), "lightgbm", "hist_boosting"]
+)
+def test_framed(library, fuzz):
+    """Whatever a frame calls its categories, numbers are those of the model's own predictions."""
+
+    def check(seed, patch):
+        model, frames = framed(np.random.default_rng(seed), library)
+        decomposer = GlexDecomposer(model, check_additivity=False).fit(frames[0])
+        remover = FeatureRemover(model, ["idle"]).fit(frames[0])
+        for frame in frames:
+            own = model.predict(frame)
+            sums = decomposer.intercept_ + decomposer.transform(frame).sum(axis=1)
+            # sums in float32 of three trees of size one
+            assert np.allclose(sums, own, rtol=0, atol=1e-5)
+            assert np.allclose(
+                decomposer.intercept_ + decomposer.shap_values(frame).sum(axis=1), own, atol=1e-5
+            )
+            assert np.allclose(remover.predict(frame), own, rtol=0, atol=1e-5)
+
+    fuzz(st.integers(0, 2**32 - 1), check, 10)
 
 
 @pytest.mark.mutation
