@@ -1053,6 +1053,12 @@ def test_even_odds_go_where_gradient_boosting_sends_them(params):
     check_labels(model, [1], TIED, TIED)
 
 
+def test_even_odds_in_onnx(run_onnx):
+    model = GradientBoostingClassifier(n_estimators=5).fit(TIED, TIED_LABELS)
+    exported = FeatureRemover(model, [1]).fit(TIED).to_onnx()
+    np.testing.assert_array_equal(run_onnx(exported, TIED)["label"], model.predict(TIED))
+
+
 @pytest.mark.mutation
 @pytest.mark.parametrize("kind", [HistGradientBoostingClassifier, DecisionTreeClassifier])
 def test_even_odds_go_to_the_first_class_elsewhere(kind):

@@ -94,7 +94,7 @@ def onnx_model(
         outputs.insert(0, ("variable", np.float64, [None, width]))
     else:
         labels = _check_classes(classes, ensemble.n_outputs, read.link)
-        _classify(graph, response, labels, ensemble.n_outputs)
+        _classify(graph, response, labels, ensemble.n_outputs, read.even_odds_are_positive)
         outputs = [
             ("label", labels.dtype, [None]),
             ("probabilities", np.float64, [None, len(labels)]),
@@ -310,10 +310,11 @@ def _check_classes(classes: NDArray[Any], n_outputs: int, link: str) -> NDArray[
     raise ValueError(f"labels must be integers, booleans or strings to export a classifier; got {classes!r}")
 
 
-def _classify(graph: Graph, response: str, labels: NDArray[Any], n_outputs: int) -> None:
+def _classify(graph: Graph, response: str, labels: NDArray[Any], n_outputs: int, even_are_last: bool) -> None:
     if n_outputs == 1:
         other = graph.add("Sub", graph.constant(np.float64(1)), response)
         response = graph.add("Concat", other, response, axis=1)
     graph.add("Identity", response, name="probabilities")
-    best = graph.add("ArgMax", response, axis=1, keepdims=0)
+    last = int(even_are_last and n_outputs == 1)
+    best = graph.add("ArgMax", response, axis=1, keepdims=0, select_last_index=last)
     graph.add("Gather", graph.constant(labels), best, axis=0, name="label")
