@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
+from skglex.readers._base import find_reader
 
 cb = pytest.importorskip("catboost")
 
@@ -596,6 +597,8 @@ def classifier_on(frame, **params):
 
 @pytest.mark.mutation
 def test_unfitted_base_class():
+    with pytest.raises(ValueError, match="the CatBoost is not fitted: call fit before, or pass y"):
+        find_reader(cb.CatBoost(SMALL))(cb.CatBoost(SMALL))
     with pytest.raises(ValueError, match=r"requires y|not fitted"):
         GlexDecomposer(cb.CatBoost(SMALL)).fit(X)
     GlexDecomposer(cb.CatBoostRegressor(**SMALL)).fit(X, SIGNAL)  # no warning that it was fitted already

@@ -689,6 +689,13 @@ def test_metadata_routing():
 
 
 @pytest.mark.mutation
+def test_tags_of_a_booster():
+    tags = get_tags(GlexDecomposer(MODEL.get_booster())).input_tags
+    assert tags.allow_nan
+    assert tags.sparse
+
+
+@pytest.mark.mutation
 @pytest.mark.parametrize("k", [0, -1])
 def test_strongest_components_are_one_at_least(k):
     with pytest.raises(ValueError, match=f"k == {k}, must be >= 1"):

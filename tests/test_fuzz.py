@@ -152,6 +152,16 @@ def test_nothing_is_right_of_infinity(model):
     assert np.allclose(decomposer.intercept_ + found, model.predict(rows), rtol=0, atol=1e-12)
     axis = decomposer.feature_axis(0)
     assert np.inf not in axis.edges
+    beside = np.array([[np.nan], [-1.0], [0.0], [3.0]] * 20)
+    model.fit(beside, 3.0 * np.isnan(beside[:, 0]) + (beside[:, 0] > -0.5))
+    several = GlexDecomposer(model).fit(beside)
+    assert len(several._model.ensemble.grid.cuts) > 1
+    edges = several.feature_axis(0).edges
+    assert len(edges) > 0
+    assert np.isfinite(edges).all()
+    assert np.allclose(
+        several.intercept_ + several.transform(rows).sum(axis=1), model.predict(rows), atol=1e-12
+    )
     assert np.allclose(decomposer.background_weights(axis)[axis.missing], 1 / 3)
     assert np.allclose(decomposer.background_weights(axis).sum(), 1)
 

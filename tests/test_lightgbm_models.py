@@ -409,6 +409,17 @@ def test_saved_and_loaded_models_read_the_same(name, model_of, tmp_path):
 
 
 @pytest.mark.mutation
+def test_zeros_stay_missing_in_a_pickle():
+    decomposer = decompose(booster(data=np.nan_to_num(X), zero_as_missing=True))
+    assert decomposer._model.input.missing_zeros
+    rows = np.nan_to_num(X[:20])
+    rows[::2] = 0
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(decomposer)).transform(rows), decomposer.transform(rows)
+    )
+
+
+@pytest.mark.mutation
 def test_predictions_that_stop_early_are_refused():
     model = lgb.LGBMClassifier(n_estimators=5, pred_early_stop=True, verbose=-1).fit(X, SIGNAL > 0)
     with pytest.raises(ValueError, match=r"pred_early_stop=True.*Pass the booster"):

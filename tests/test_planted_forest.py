@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_friedman1
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils import get_tags
@@ -679,6 +680,8 @@ def test_bad_targets_and_weights():
         RandomPlantedForestRegressor().fit(X, y, np.full(20, -1.0))
     with pytest.raises(ValueError, match="Unknown label type"):
         RandomPlantedForestClassifier().fit(X, y)
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        RandomPlantedForestClassifier(2).fit(X, (y > 0)[:, None])
     with pytest.raises(ValueError, match="classifies one target"):
         RandomPlantedForestClassifier().fit(X, np.column_stack([y > 0, y > 1]).astype(int))
     with pytest.raises(ValueError, match=r"could not convert string to float"):

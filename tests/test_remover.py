@@ -144,6 +144,9 @@ def test_classifiers(n_classes):
     margin = remover.decision_function(FRAME)
     assert margin.shape == ((N,) if n_classes == 2 else (N, 3))
     assert remover.score(FRAME, labels) == (remover.predict(FRAME) == labels).mean()
+    weight = np.arange(N)
+    expected = np.average(remover.predict(FRAME) == labels, weights=weight)
+    assert remover.score(FRAME, labels, weight) == pytest.approx(expected, abs=1e-12)
     whole = clone(remover).set_params(strength=0).fit(FRAME, labels)
     own = whole.estimator_
     assert np.array_equal(whole.predict_proba(FRAME)[:, 1], own.predict_proba(FRAME)[:, 1].astype(float))
@@ -433,6 +436,7 @@ def test_bad_input():
 # -- exports --------------------------------------------------------------------------------------
 
 
+@pytest.mark.mutation
 @pytest.mark.plain
 def test_to_xgboost(tmp_path):
     labels = np.array(["a", "b", "c"])[np.digitize(Y, [5.0, 7.0])]

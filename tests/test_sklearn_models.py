@@ -12,6 +12,7 @@ import xgboost as xgb
 from _oracles import brute_force_game, check_components, for_mutants, game_components, subsets, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lightgbm import LGBMRegressor
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.compose import TransformedTargetRegressor
@@ -942,6 +943,12 @@ def refused_models():
         "different categories in column 3, or some of them numbers",
         voting(HistGradientBoostingRegressor(**HIST, categorical_features=[3]), tree).fit(X, Y),
     )
+    light = LGBMRegressor(n_estimators=2, verbose=-1)
+    yield (
+        ValueError,
+        "some members, not all, cast integers to float32",
+        voting(light, HistGradientBoostingRegressor(**HIST)).fit(X, Y),
+    )
 
 
 @pytest.mark.mutation
@@ -1024,6 +1031,14 @@ def test_sums_of_members_with_categories():
     whole = FeatureRemover(soft, ["x0"], strength=0.5).fit(X[:1])  # one background row: x0 is its
     probabilities = (expected + soft.predict_proba(X)) / 2
     np.testing.assert_allclose(whole.predict_proba(X), probabilities, rtol=0, atol=EXACT)
+
+
+@pytest.mark.mutation
+def test_categorical_columns_that_one_member_knows_of():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = voting(LGBMRegressor(n_estimators=2, verbose=-1), DecisionTreeRegressor(**TREE)).fit(frame, Y)
+    with pytest.raises(ValueError, match=r"X has the categorical columns \['d'\]"):
+        GlexDecomposer(model).fit(frame.astype({"d": "category"}))
 
 
 # -- labels ---------------------------------------------------------------------------------------
