@@ -83,6 +83,12 @@ def inverse_link(link: str, margin: Margin) -> Margin:
     return _INVERSE[name](margin if factor == 1 else factor * margin)
 
 
+def even_margin(link: str) -> float:
+    """The margin at which a binary classifier's classes are equally probable."""
+    name, factor = split_link(link)
+    return {"identity": 0.5, "probability": 0.5, "exponential": float(np.log(0.5))}.get(name, 0.0) / factor
+
+
 def join_link(name: str, factor: float) -> str:
     """An inverse link that multiplies the margin by a factor first."""
     return name if factor == 1 else f"{name} {factor!r}"

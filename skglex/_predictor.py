@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._distributed import per_partition
 from skglex._input import as_numpy, bin_chunks, bin_rows, fill_columns, is_frame, take_rows
-from skglex._links import inverse_link
+from skglex._links import even_margin, inverse_link
 from skglex._training import tree_model
 from skglex._wrapping import TreeModelWrapper
 from skglex.ensemble import LeafSum
@@ -25,6 +25,8 @@ from skglex.readers import averages_probabilities
 _TIE = 1e-12
 # Background rows on which the model's own output is compared with what its link makes of the margin.
 _OUTPUT_ROWS = 100
+# What may be infinite in float32.
+_LARGE = 1e38
 
 
 def _classifies(remover: DebiasedPredictor) -> bool:
@@ -65,7 +67,8 @@ class DebiasedPredictor(TreeModelWrapper):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The debiased margin, as `margin`; a regressor has it where its margin is not its prediction.
 
-        Not of a classifier whose margin is a probability (scikit-learn's trees and forests).
+        Of two classes minus the margin at which they are equal (one half, where it is a probability as in a planted
+        forest). Not of scikit-learn's trees and forests, which have none.
         Of an isolation forest: `score_samples` minus the model's offset, negative for outliers.
 
         Parameters
@@ -81,7 +84,10 @@ class DebiasedPredictor(TreeModelWrapper):
         check_is_fitted(self)
         if self._model.isolation is None:
             margin = self.margin(X)
-            return np.where(np.abs(margin) <= _TIE, 0.0, margin) if self._binary else margin
+            if not self._binary:
+                return margin
+            margin = margin - even_margin(self._model.link)
+            return np.where(np.abs(margin) <= _TIE, 0.0, margin)
         return np.asarray(self.score_samples(X) - self.offset_)
 
     @available_if(_scores_samples)
@@ -241,14 +247,17 @@ class DebiasedPredictor(TreeModelWrapper):
             return  # there is no output, or scores of the margin by definition
         rows = self._background_rows[:_OUTPUT_ROWS]
         own = self._own_output(take_rows(Xt, rows))
-        ours = inverse_link(self._model.link, self._own_margin(Xt, rows))
+        with np.errstate(over="ignore"):
+            ours = inverse_link(self._model.link, self._own_margin(Xt, rows))
+        ours = np.where(np.isinf(own) & (ours > _LARGE), own, ours)  # the model's own is a float32
         scale = np.abs(own).max(initial=0, where=np.isfinite(own))
-        if not np.allclose(ours, own, rtol=1e-4, atol=1e-5 * scale, equal_nan=True):  # in float32
-            model = tree_model(self.estimator_)
+        close = np.isclose(ours, own, rtol=1e-4, atol=1e-5 * scale, equal_nan=True).all(axis=1)
+        if not close.all():
+            row, model = int(np.argmin(close)), tree_model(self.estimator_)
             raise ValueError(
-                f"the {type(model).__name__} predicts something else than its margin says: {own[0]} on row {rows[0]}, "
-                f"where the margin gives {ours[0]} (by the inverse link {self._model.link!r}). If its class changes "
-                "what another one predicts, pass a model of that class"
+                f"the {type(model).__name__} predicts something else than its margin says: {own[row]} on row "
+                f"{rows[row]}, where the margin gives {ours[row]} (by the inverse link {self._model.link!r}). If its "
+                "class changes what another one predicts, pass a model of that class"
             )
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -80,7 +80,7 @@ class RawColumns:
 
     Attributes
     ----------
-    X, Xt : rows before and after the preprocessing
+    X : rows before the preprocessing
     transform : callable
         The preprocessing.
     background : Background, or one in partitions
@@ -89,7 +89,6 @@ class RawColumns:
     """
 
     X: Any
-    Xt: Any
     transform: Callable[[Any], Any]
     background: Any
     rows: NDArray[np.int64]
@@ -100,9 +99,8 @@ class RawColumns:
         Empty as soon as one of them is not in ``within``.
         """
         if isinstance(self.background, Background):
-            orders = (np.random.default_rng(seed).permutation(self.rows) for seed in range(3))
-            donors = ((self.X, order) for order in orders)
-            changed = _changed(self.transform, self.X, self.Xt, self.rows, donors, positions, within)
+            donors = [(self.X, np.random.default_rng(seed).permutation(self.rows)) for seed in range(3)]
+            changed = _changed(self.transform, self.X, self.rows, donors, positions, within)
         else:
             in_partition = partial(_changed_in_partition, self.transform, positions, within)
             changed = self.background.any_pair(in_partition)
@@ -120,26 +118,29 @@ def _changed_in_partition(
     rows = np.arange(X.shape[0])
     donors = [(X, np.random.default_rng(seed).permutation(rows)) for seed in range(3)]
     donors.append((following, np.resize(np.arange(following.shape[0]), len(rows))))
-    return _changed(transform, X, transform(X), rows, donors, positions, within)
+    return _changed(transform, X, rows, donors, positions, within)
 
 
 def _changed(
     transform: Callable[[Any], Any],
     X: Any,
-    Xt: Any,
     rows: NDArray[np.int64],
-    donors: Iterable[tuple[Any, NDArray[np.int64]]],
+    donors: list[tuple[Any, NDArray[np.int64]]],
     positions: list[int],
     within: set[int] | None,
 ) -> NDArray[np.bool_]:
-    """Which columns of Xt change when X has some columns from the rows that donors give for them."""
-    changed = np.zeros(Xt.shape[1], dtype=bool)
-    for donor, order in donors:
-        for start in range(0, len(rows), _PERMUTED_ROWS):
-            part = slice(start, start + _PERMUTED_ROWS)
-            permuted = with_columns_of(take_rows(X, rows[part]), positions, take_rows(donor, order[part]))
-            before, after = take_rows(Xt, rows[part]), transform(permuted)
-            changed |= [not _same(a, b) for a, b in zip(_columns(before), _columns(after))]
+    """Which columns after the preprocessing change when X has some columns from the rows that donors give for them.
+
+    Rows are transformed beside the same others as before: sums of products may be rounded otherwise in another number.
+    """
+    changed: NDArray[np.bool_] = np.zeros(1, dtype=bool)
+    for start in range(0, len(rows), _PERMUTED_ROWS):
+        part = slice(start, start + _PERMUTED_ROWS)
+        given = take_rows(X, rows[part])
+        before = _columns(transform(given))
+        for donor, order in donors:
+            after = _columns(transform(with_columns_of(given, positions, take_rows(donor, order[part]))))
+            changed = changed | [not _same(a, b) for a, b in zip(before, after)]
             if within is not None and not within.issuperset(np.flatnonzero(changed).tolist()):
                 return changed
     return changed

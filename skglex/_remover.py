@@ -225,7 +225,7 @@ class FeatureRemover(DebiasedPredictor):
         """
         X, Xt = self._fit_model(X, y, sample_weight, fit_params)
         self._prove(Xt)
-        removed = self._resolve_removed(X, Xt)
+        removed = self._resolve_removed(X)
         ensemble = self._model.ensemble
         self.removed_features_ = [self._model_names[i] for i in sorted(removed)]
         self._removed = np.array(sorted(removed), dtype=np.int64)
@@ -314,7 +314,7 @@ class FeatureRemover(DebiasedPredictor):
         removed = np.isin(ensemble.grid.features, self._removed)[ensemble.entry_slot]
         return self._make_weighting().joint_weights(ensemble, removed, self.n_jobs)
 
-    def _resolve_removed(self, X: Any, Xt: Any) -> set[int]:
+    def _resolve_removed(self, X: Any) -> set[int]:
         """Positions of the removed features among the model's; notes the raw columns that go entirely."""
         raw_names = self._model_names
         if is_frame(X):
@@ -326,6 +326,6 @@ class FeatureRemover(DebiasedPredictor):
             removed = set(resolve_features(items, self._model_names))
             self._raw_removed = sorted(removed)
             return removed
-        source = RawColumns(X, Xt, self._to_model_space, self._background, self._background_rows)
+        source = RawColumns(X, self._to_model_space, self._background, self._background_rows)
         removed, self._raw_removed = find_outputs(items, raw_names, self._model_names, source)
         return removed

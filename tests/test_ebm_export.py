@@ -97,6 +97,12 @@ def test_categories(interpret):
     assert_allclose(ebm.predict(frame), dec.intercept_ + dec.transform(frame).sum(axis=1), atol=1e-10)
     assert_allclose(ebm.term_importances(), dec.component_importances_, atol=1e-12)
     ebm.explain_global()
+    unused = GlexDecomposer(
+        xgb.XGBRegressor(n_estimators=5, max_depth=1, enable_categorical=True).fit(frame, X[:, 0])
+    )
+    ebm = to_ebm(unused.fit(frame))
+    assert ebm.feature_types_in_ == ["continuous", "continuous", "nominal", "nominal"]
+    ebm.explain_local(frame[:3])
 
 
 def test_higher_orders_are_left_out(interpret):

@@ -129,3 +129,18 @@ def test_bad_input(arguments, message):
     y_pred, groups = arguments.pop("y_pred", VALUES), arguments.pop("groups", GROUPS)
     with pytest.raises(ValueError, match=message):
         group_difference(y_pred, groups, **arguments)
+
+
+@pytest.mark.mutation
+def test_equal_weights_of_any_size_change_no_median():
+    for n in range(2, 30):
+        values = np.arange(n, dtype=float)
+        found = group_statistics(values, np.zeros(n, int), sample_weight=np.full(n, 0.1))
+        assert found == {0: np.median(values)}
+
+
+@pytest.mark.mutation
+def test_dates_are_groups():
+    dates = np.array(["2020-01-01", "2020-01-02"] * 3, dtype="datetime64[ns]")
+    assert group_statistics(np.arange(6.0), dates) == {dates[0]: 2, dates[1]: 3}
+    assert group_difference(np.arange(6.0), dates, reference=dates[1]) == -1

@@ -13,12 +13,14 @@ from itertools import combinations
 from math import factorial
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
 from skglex.ensemble._grid import Grid
 from skglex.ensemble._leaves import Conditions
 from skglex.ensemble._weights import Background, binomial_ranks
+from skglex.kernels import _compile
 from skglex.kernels.bitsets import add_near_misses
 from skglex.kernels.components import condition_events, distinct_patterns, subset_rank
 from skglex.kernels.games import _shapley, _shapley_interactions, _sum_over_subsets
@@ -265,3 +267,29 @@ def test_plain_python():
     ]
     # the same operations, but numba may fuse a multiplication and an addition
     assert np.isclose(float(results[0]), float(results[1]), rtol=1e-10)
+
+
+def test_kernels_are_compiled_anew_where_there_is_no_place_for_a_cache(monkeypatch):
+    """In a read-only installation, for a user without a home."""
+    original = numba.njit
+
+    def refuse(message):
+        def njit(**options):
+            def decorate(function):
+                if options["cache"]:
+                    raise RuntimeError(message)
+                return original(**options)(function)
+
+            return decorate
+
+        monkeypatch.setattr(numba, "njit", njit)
+
+    _compile._warn_once.cache_clear()
+    refuse("cannot cache function 'twice': no locator available for file 'x.py'")
+    with pytest.warns(UserWarning, match="set NUMBA_CACHE_DIR"):
+        twice = _compile.njit(cache=True, nogil=True)(lambda x: 2 * x)
+    assert twice(2.5) == 5
+    _compile.njit(cache=True, nogil=True)(lambda x: x)  # says it once
+    refuse("something else")
+    with pytest.raises(RuntimeError, match="something else"):
+        _compile.njit(cache=True, nogil=True)(lambda x: x)

@@ -436,3 +436,15 @@ def test_huge_shapes_are_refused(good, tmp_path):
     write_members(tmp_path / "file", {**content, "values.npy": file.getvalue()})
     with pytest.raises(ValueError, match="values has 0 bytes"):
         load_components(tmp_path / "file")
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_group_called_as_one_of_its_columns(tmp_path, depth):
+    """Of which a component may use only the others."""
+    frame = pd.DataFrame(FILLED, columns=["hr", "hr_sin", "temp", "hum"])
+    model = xgb.XGBRegressor(n_estimators=5, max_depth=depth)
+    model.fit(frame, frame["hr_sin"] * frame["temp"] + frame["hr_sin"] + frame["hum"])
+    decomposer = GlexDecomposer(model, feature_groups={"hr": ["hr", "hr_sin"]}).fit(frame)
+    save_components(decomposer, tmp_path / "file")
+    stored = load_components(tmp_path / "file")
+    np.testing.assert_array_equal(stored.evaluate(frame), decomposer.transform(frame))

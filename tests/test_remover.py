@@ -1,5 +1,6 @@
 """FeatureRemover against components and brute force, and as a scikit-learn estimator."""
 
+import json
 import pickle
 import warnings
 from functools import partial
@@ -13,6 +14,7 @@ from scipy.sparse import csr_matrix
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.decomposition import TruncatedSVD
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer
 from sklearn.model_selection import GridSearchCV, cross_val_predict
@@ -21,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skglex import FeatureRemover, GlexDecomposer
+from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestClassifier
 from skglex._removal import _same
 from skglex.exceptions import MixedColumnsWarning
 
@@ -599,3 +601,54 @@ def test_a_model_that_predicts_something_else_than_its_margin_says_is_refused():
     with pytest.raises(ValueError, match="the LogXGB predicts something else than its margin says: "):
         FeatureRemover(model, ["noise"]).fit(FRAME)
     GlexDecomposer(model).fit(FRAME)  # of the margin
+
+
+@pytest.mark.mutation
+def test_predictions_that_are_infinite_in_float32():
+    model = small(objective="survival:cox").fit(FRAME, np.abs(Y) + 0.1)
+    booster = model.get_booster()
+    config = json.loads(booster.save_raw("json"))
+    for tree in config["learner"]["gradient_booster"]["model"]["trees"]:
+        leaf = np.array(tree["left_children"]) < 0
+        tree["split_conditions"] = np.where(leaf, 80, 1) * np.array(tree["split_conditions"])
+        tree["split_conditions"] = tree["split_conditions"].tolist()
+    booster.load_model(bytearray(json.dumps(config).encode()))
+    assert np.isinf(booster.inplace_predict(FRAME)).any()
+    remover = FeatureRemover(booster, ["noise"], strength=1e-300).fit(FRAME)
+    own = booster.inplace_predict(FRAME).astype(float)
+    assert np.allclose(remover.predict(FRAME)[np.isfinite(own)], own[np.isfinite(own)], rtol=1e-3)
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("n_rows", [100, 101])
+def test_columns_that_only_round_otherwise_stay(n_rows, monkeypatch):
+    """A sum of products may be rounded otherwise in another number of rows."""
+    monkeypatch.setattr("skglex._removal._PERMUTED_ROWS", 100)
+    rows = pd.DataFrame(RNG.normal(size=(n_rows, 11)), columns=["sex", *(f"c{i}" for i in range(10))])
+    others = make_column_transformer(
+        (TruncatedSVD(3, random_state=0), list(rows.columns[1:])), remainder="passthrough"
+    )
+    model = make_pipeline(others, small()).fit(rows, rows["sex"])
+    assert FeatureRemover(model, "sex").fit(rows).removed_features_ == ["remainder__sex"]
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "log_loss"])
+def test_the_sign_of_a_planted_forests_decision_says_the_class(loss):
+    rows = FRAME[["hours", "noise"]].to_numpy()
+    forest = RandomPlantedForestClassifier(5, loss=loss, random_state=0).fit(rows, rows[:, 0] > 0.3)
+    remover = FeatureRemover(forest, [1], strength=0).fit(rows)
+    decision = remover.decision_function(rows)
+    assert np.allclose(decision, forest.decision_function(rows), rtol=0, atol=1e-12)
+    assert np.array_equal(decision > 0, remover.predict(rows))
+    assert np.array_equal(remover.set_params(strength=1).decision_function(rows) > 0, remover.predict(rows))
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("objective", ["reg:squarederror", "count:poisson", "binary:logistic"])
+def test_the_sign_of_a_decision_says_the_class(objective):
+    model = xgb.XGBClassifier(n_estimators=30, max_depth=2, objective=objective).fit(FRAME, Y > 6)
+    remover = FeatureRemover(model, ["sex"]).fit(FRAME)
+    decision = remover.decision_function(FRAME)
+    assert 0 < (decision > 0).mean() < 1
+    assert np.array_equal(decision > 0, remover.predict(FRAME))

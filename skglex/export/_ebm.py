@@ -146,6 +146,8 @@ def _bin_levels(
             else:
                 edges[j][len(term) - 1].append(axis.edges)
     out: list[list[Any]] = []
+    for j, values in decomposer._model.input.categories.items():
+        categories.setdefault(j, values)  # in no split
     for j in range(n_features):
         if j in categories:
             out.append([{_as_text(value): i + 1 for i, value in enumerate(categories[j].tolist())}])

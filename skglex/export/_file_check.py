@@ -126,9 +126,10 @@ def _check_tables(
             0 < len(columns) < 64 and all(type(j) is int and 0 <= j < n_features for j in columns),
             "columns holds positions of features",
         )
-        # of a group of columns only the name is there
+        own, its = {names[j] for j in columns}, {*component["features"]}
+        # of a group of columns, which may have the name of one of them, only the name is there
         _require(
-            {names[j] for j in columns} & features == {*component["features"]} & {*names},
+            own & features <= its and (own >= its & {*names} or not own.isdisjoint(description["grouped"])),
             "a component's columns are those of its features",
         )
         n_numeric = sum(j not in codes for j in columns)

@@ -53,7 +53,11 @@ def group_statistics(
     values = _check_predictions(y_pred)
     labels = _check_groups(groups)
     check_consistent_length(values, labels)
-    masks = {label: labels == label for label in np.unique(labels).tolist()}
+    present = np.unique(labels)
+    # dates would become integers
+    masks = {
+        label: labels == label for label in (present if present.dtype.kind in "mM" else present.tolist())
+    }
     if sample_weight is None:
         return {label: float(compute(values[rows])) for label, rows in masks.items()}
     weights = _check_weights(sample_weight, values)
@@ -210,9 +214,9 @@ def _median(values: NDArray[np.float64], sample_weight: NDArray[np.float64] | No
     order = order[sample_weight[order] > 0]
     below = np.cumsum(sample_weight[order])
     half = below[-1] / 2
-    # where exactly a half lies below, the middle of the two values beside it
-    lower = values[order[np.searchsorted(below, half, side="left")]]
-    upper = values[order[min(np.searchsorted(below, half, side="right"), len(order) - 1)]]
+    # where a half lies below, up to the rounding of the sum, the middle of the two values beside it
+    lower = values[order[np.searchsorted(below, half * (1 - 1e-12), side="left")]]
+    upper = values[order[min(np.searchsorted(below, half * (1 + 1e-12), side="right"), len(order) - 1)]]
     return (lower + upper) / 2
 
 

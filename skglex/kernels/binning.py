@@ -1,7 +1,8 @@
 """From values to bins, comparing exactly as the model compares."""
 
 import numpy as np
-from numba import njit
+
+from skglex.kernels._compile import njit
 
 
 @njit(cache=True, nogil=True)

@@ -4,7 +4,8 @@ Bit ``r % 64`` of word ``r // 64`` stands for row r of a block of background row
 """
 
 import numpy as np
-from numba import njit
+
+from skglex.kernels._compile import njit
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,8 @@
 """Tables of components over the bins, built from box corners, and their look-up."""
 
 import numpy as np
-from numba import njit
 
+from skglex.kernels._compile import njit
 from skglex.kernels.patterns import BLOCK, violations
 
 

@@ -7,7 +7,8 @@ players whose conditions are violated.
 """
 
 import numpy as np
-from numba import njit
+
+from skglex.kernels._compile import njit
 
 
 @njit(cache=True, nogil=True)

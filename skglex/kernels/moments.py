@@ -1,8 +1,8 @@
 """Means of tabulated components over rows, from the weight of the rows in each cell."""
 
 import numpy as np
-from numba import njit
 
+from skglex.kernels._compile import njit
 from skglex.kernels.patterns import BLOCK
 
 

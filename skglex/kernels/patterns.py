@@ -6,7 +6,8 @@ table look-up per group and row replaces the work leaf by leaf.
 """
 
 import numpy as np
-from numba import njit
+
+from skglex.kernels._compile import njit
 
 BLOCK = 1024  # rows whose bins, patterns and sums stay in cache together
 LONG_BLOCK = 2048  # rows that a group's table is brought into cache for

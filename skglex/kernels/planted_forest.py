@@ -1,8 +1,8 @@
 """Growing one family of a random planted forest, and predicting with the leaves of many."""
 
 import numpy as np
-from numba import njit
 
+from skglex.kernels._compile import njit
 from skglex.kernels.planted_loss import child_update, count_stats, is_additive, start_row, update_row
 from skglex.kernels.planted_split import FEW_CODES, RANDOM, best_threshold, is_lower, sum_rows, unsplit_loss
 from skglex.kernels.random_numbers import draw_weighted, next_below

@@ -16,7 +16,8 @@ exponential     (w b_k if y_k > 0 else 0), (w b_k if y_k < 0 else 0), ...
 """
 
 import numpy as np
-from numba import njit
+
+from skglex.kernels._compile import njit
 
 SQUARED_ERROR, ABSOLUTE_ERROR, LOG_LOSS, EXPONENTIAL = 0, 1, 2, 3
 

@@ -6,8 +6,8 @@ buckets, so that one pass over the rows, without sorting them, is all a candidat
 """
 
 import numpy as np
-from numba import njit
 
+from skglex.kernels._compile import njit
 from skglex.kernels.bitsets import count_ones
 from skglex.kernels.planted_loss import (
     LOG_LOSS,

@@ -7,7 +7,8 @@ element.
 """
 
 import numpy as np
-from numba import njit
+
+from skglex.kernels._compile import njit
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

@@ -1,7 +1,8 @@
 """Trees without some of their splits."""
 
 import numpy as np
-from numba import njit
+
+from skglex.kernels._compile import njit
 
 
 @njit(cache=True, nogil=True)

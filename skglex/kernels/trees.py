@@ -1,7 +1,8 @@
 """From binary trees to leaves: which bins of which features reach each leaf."""
 
 import numpy as np
-from numba import njit
+
+from skglex.kernels._compile import njit
 
 
 @njit(cache=True, nogil=True)

@@ -1,7 +1,8 @@
 """Walking trees: for a row, down to the leaf it reaches; at nodes on features that are averaged out, both ways."""
 
 import numpy as np
-from numba import njit
+
+from skglex.kernels._compile import njit
 
 _LEAF, _BOTH = -1, -2
 _BLOCK = 256  # rows that walk a tree while it is in cache

@@ -1,8 +1,8 @@
 """Leaves with too many path features for a table of patterns: only the patterns that occur are looked at."""
 
 import numpy as np
-from numba import njit
 
+from skglex.kernels._compile import njit
 from skglex.kernels.bitsets import count_ones
 from skglex.kernels.components import distinct_patterns, subset_rank
 from skglex.kernels.patterns import BLOCK, violations
