@@ -22,7 +22,8 @@ from _oracles import (
 )
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
-from sklearn.exceptions import NotFittedError
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import partial_dependence
 from sklearn.linear_model import Ridge
@@ -693,6 +694,30 @@ def test_tags_of_a_booster():
     tags = get_tags(GlexDecomposer(MODEL.get_booster())).input_tags
     assert tags.allow_nan
     assert tags.sparse
+    assert not get_tags(GlexDecomposer(HistGradientBoostingRegressor())).input_tags.sparse
+    assert not get_tags(GlexDecomposer(GradientBoostingRegressor())).input_tags.allow_nan
+
+
+@pytest.mark.mutation
+def test_components_by_position():
+    dec = GlexDecomposer(MODEL).fit(X)
+    for key in ((0, 1), (1, "x0"), {"x0", "x1"}, ["x1", 0]):
+        assert dec[key] is dec["x0:x1"]
+    assert (0, 1) in dec.components_
+    with pytest.raises(KeyError, match="no component"):
+        dec[0, 9]
+
+
+@pytest.mark.mutation
+def test_nothing_of_another_fit_stays():
+    dec = GlexDecomposer(small()).fit(X, Y)
+    dec.set_params(estimator=xgb.XGBClassifier(n_estimators=2)).fit(X, Y > 0)
+    assert dec.classes_.tolist() == [False, True]
+    dec.set_params(estimator=small()).fit(X, Y)
+    assert not hasattr(dec, "classes_")
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        column = GlexDecomposer(small()).fit(X, Y[:, None])
+    assert np.array_equal(column.transform(X), dec.transform(X))
 
 
 @pytest.mark.mutation

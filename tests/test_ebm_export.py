@@ -98,7 +98,9 @@ def test_categories(interpret):
     assert_allclose(ebm.term_importances(), dec.component_importances_, atol=1e-12)
     ebm.explain_global()
     unused = GlexDecomposer(
-        xgb.XGBRegressor(n_estimators=5, max_depth=1, enable_categorical=True).fit(frame, np.nan_to_num(X[:, 0]))
+        xgb.XGBRegressor(n_estimators=5, max_depth=1, enable_categorical=True).fit(
+            frame, np.nan_to_num(X[:, 0])
+        )
     )
     ebm = to_ebm(unused.fit(frame))
     assert ebm.feature_types_in_ == ["continuous", "continuous", "nominal", "nominal"]
