@@ -36,7 +36,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skglex import FeatureRemover, GlexDecomposer
 from skglex.components import _streaming, _tables
 from skglex.components._index import _unique_rows
-from skglex.ensemble import _fixed
+from skglex.ensemble import _fixed, _weights
 
 ORACLE = Path(__file__).parent / "data" / "oracle"
 RNG = np.random.default_rng(0)
@@ -835,16 +835,43 @@ def test_too_many_subsets_of_a_leaf_are_refused(monkeypatch):
 
 
 @pytest.mark.mutation
-def test_shap_values_after_components_of_a_low_order():
+def test_shap_values_after_components_of_a_low_order(monkeypatch):
     """The weights kept for the components lack subsets of the deep leaves."""
     rows = np.random.default_rng(0).normal(size=(300, 10))
     params = {"n_estimators": 4, "max_leaves": 24, "max_depth": 0, "grow_policy": "lossguide"}
     model = xgb.XGBRegressor(**params).fit(rows, rows[:, 0] * rows[:, 1] + rows.sum(axis=1))
     decomposer = GlexDecomposer(model, max_interaction=1).fit(rows[:50])
     assert 0 < decomposer._decomposition.weights.ranked.mean() < 1
-    decomposer.transform(rows)
+    components = decomposer.transform(rows)
     expected = GlexDecomposer(model).fit(rows[:50]).shap_values(rows)
     assert np.array_equal(decomposer.shap_values(rows), expected)
+    # a background in several blocks
+    background = rows[np.arange(600) % 50]
+    monkeypatch.setattr(_weights, "BIT_SET_BYTES", 1)
+    blocks = GlexDecomposer(model, max_interaction=1).fit(background)
+    assert np.allclose(blocks.transform(rows), components, rtol=0, atol=1e-12)
+
+
+@pytest.mark.mutation
+def test_the_strongest_of_many_components():
+    """Those that cannot be among them are never evaluated: the bound must not be too low."""
+    rows = np.random.default_rng(0).normal(size=(400, 12))
+    model = xgb.XGBRegressor(n_estimators=200, max_depth=2, colsample_bytree=0.3)
+    model.fit(rows, rows.sum(axis=1) / 10 + 9 * ((rows[:, 10] > 0) & (rows[:, 11] > 0)))
+    dec = GlexDecomposer(model).fit(rows)
+    strongest = dec.strongest_components(3)
+    assert len(dec.components_) > 64
+    assert dec["x10:x11"] in strongest
+    expected = np.argsort(-dec.component_importances_, kind="stable")[:3]
+    assert strongest == [dec.components_[int(i)] for i in expected]
+
+
+@pytest.mark.mutation
+def test_arrays_of_objects():
+    rows = GlexDecomposer(MODEL).fit(X).transform(X)
+    assert np.array_equal(GlexDecomposer(MODEL).fit(X.astype(object)).transform(X.astype(object)), rows)
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        GlexDecomposer(MODEL).fit(np.full((3, 4), "a", dtype=object))
 
 
 @pytest.mark.mutation

@@ -9,6 +9,7 @@ from _fuzz import hand_built
 from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import FeatureRemover, GlexDecomposer
+from skglex._proof import rounding_of
 from skglex.components import _tables
 from skglex.exceptions import (
     AdditivityError,
@@ -161,6 +162,15 @@ def test_only_rows_that_the_model_refuses_go_unchecked(data):
     fail(RuntimeError("of the library"))
     with pytest.raises(RuntimeError, match="of the library"):
         decomposer.transform(X)
+
+
+@pytest.mark.mutation
+def test_the_rounding_allowed_is_that_of_a_sum_in_float32(data):
+    model = XGBRegressor(n_estimators=3, max_depth=2).fit(*data)
+    ensemble = _base.find_reader(model)(model).ensemble
+    sizes = [np.abs(part).max() for part in np.split(ensemble.value[:, 0], ensemble.tree_ptr[1:-1])]
+    expected = 2.0**-24 * (8 + 3) * (np.abs(ensemble.base) + sum(sizes))
+    np.testing.assert_allclose(rounding_of(_base.find_reader(model)(model)), expected, rtol=1e-12)
 
 
 @pytest.mark.mutation

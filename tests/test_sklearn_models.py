@@ -1037,6 +1037,15 @@ def test_sums_of_members_with_categories():
 
 
 @pytest.mark.mutation
+def test_categories_that_members_take_in_different_ways():
+    """Even if the other one looks at other columns only."""
+    codes = xgb.XGBRegressor(n_estimators=3, feature_types=["q", "q", "q", "c"])
+    model = voting(codes, DecisionTreeRegressor(max_depth=1)).fit(X, Y + 3 * (X[:, 3] > X[:, 3].min()))
+    with pytest.raises(ValueError, match="take categories in different ways"):
+        GlexDecomposer(model).fit(X)
+
+
+@pytest.mark.mutation
 def test_categorical_columns_that_one_member_knows_of():
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = voting(LGBMRegressor(n_estimators=2, verbose=-1), DecisionTreeRegressor(**TREE)).fit(frame, Y)
