@@ -855,13 +855,13 @@ def test_shap_values_after_components_of_a_low_order(monkeypatch):
 @pytest.mark.mutation
 def test_the_strongest_of_many_components():
     """Those that cannot be among them are never evaluated: the bound must not be too low."""
-    rows = np.random.default_rng(0).normal(size=(400, 12))
+    rows = np.random.default_rng(0).normal(size=(400, 15))
     model = xgb.XGBRegressor(n_estimators=200, max_depth=2, colsample_bytree=0.3)
-    model.fit(rows, rows.sum(axis=1) / 10 + 9 * ((rows[:, 10] > 0) & (rows[:, 11] > 0)))
+    model.fit(rows, rows.sum(axis=1) / 10 + 9 * ((rows[:, 13] > 0) & (rows[:, 14] > 0)))
     dec = GlexDecomposer(model).fit(rows)
     strongest = dec.strongest_components(3)
     assert len(dec.components_) > 64
-    assert dec["x10:x11"] in strongest
+    assert dec["x13:x14"] in strongest
     expected = np.argsort(-dec.component_importances_, kind="stable")[:3]
     assert strongest == [dec.components_[int(i)] for i in expected]
 
