@@ -213,7 +213,6 @@ def path_dependent_game(model, rows, folder):
 # -- margins, components, SHAP values --------------------------------------------------------------
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_columns_add_up_on_awkward_rows(trained, weighting):
     model, _ = trained

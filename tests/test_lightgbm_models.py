@@ -321,7 +321,6 @@ def tolerance(model):
     return SUMS * max(1.0, np.abs(raw(model, np.nan_to_num(X))).max())
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("name", MODELS)
 def test_columns_add_up_to_the_raw_score(name, model_of):
     model = model_of(name)

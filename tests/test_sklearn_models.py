@@ -432,7 +432,6 @@ def tolerance(name):
 # -- components ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("name", MODELS)
 def test_columns_add_up_to_the_margin(name, weighting, model_of):
@@ -485,7 +484,6 @@ def test_shap_values_are_those_of_tree_explainer(name, model_of):
     np.testing.assert_allclose(ours, phi, rtol=0, atol=1e-6)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("name", ["forest", "boosting", "hist", "tree"])
 def test_interventional_shap_values(name, model_of):
     model = model_of(name)
@@ -496,7 +494,6 @@ def test_interventional_shap_values(name, model_of):
     np.testing.assert_allclose(ours, explainer.shap_values(off[:30]), rtol=0, atol=1e-6)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("features", [[0], [0, 3]])
 @pytest.mark.parametrize(
     "name", ["tree", "forest", "boosting", "hist", "hist, missing", "voting", "bagging, targets"]
