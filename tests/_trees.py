@@ -64,9 +64,8 @@ def lightgbm_trees(booster):
             listed = [int(code) for code in node["threshold"].split("||")]
             return Node(*inner, lambda x: (x > -1) & np.isin(np.trunc(x), listed), *children)
         missing, threshold = node["missing_type"], float(node["threshold"])
-        threshold = (
-            np.copysign(np.inf, threshold) if abs(threshold) >= 1e300 else threshold
-        )  # JSON has no infinity
+        if abs(threshold) >= 1e300:  # JSON has no infinity
+            threshold = np.copysign(np.inf, threshold)
 
         def goes_left(x):
             zero = np.isnan(x) | (np.abs(x) <= np.float32(1e-35))

@@ -48,10 +48,6 @@ def _frame_values(
     column that is not categorical is looked up among the ``categories``, too.
     """
     values, codes = _categorical(column)
-    if codes is not None and not np.isnan(spec.missing):
-        codes = np.where(
-            codes == spec.missing, -1, codes
-        )  # the column's own codes, before they become the model's
     if codes is None:
         if categories is not None and spec.by_value:
             return _category_codes(column.to_list(), categories)
@@ -61,6 +57,8 @@ def _frame_values(
                 f"with the categories {list(categories[:5])}...: convert it to a categorical column"
             )
         return _numeric(column, name)
+    # the column's own codes, before they become the model's; none is NaN
+    codes = np.where(codes == spec.missing, -1, codes)
     if categories is None:
         return (
             np.append(_as_numbers(values, name), np.nan)[codes]
