@@ -35,7 +35,7 @@ def kernels_timed(spent: dict[str, list[float]]) -> Iterator[None]:
 
     for module_name, module in list(sys.modules.items()):
         # kernels call each other without Python: only the modules that use them are changed
-        if module_name.startswith("skglex.") and not module_name.startswith("skglex.kernels"):
+        if module_name.startswith("skglex.") and not module_name.startswith("skglex._kernels"):
             for name, value in list(vars(module).items()):
                 if isinstance(value, Dispatcher):
                     patched.append((module, name, value))

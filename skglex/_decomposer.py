@@ -13,24 +13,13 @@ from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skglex._distributed import is_dask, per_partition
+from skglex._dask import is_dask, per_partition
+from skglex._decomposition import Decomposition, TooManyComponents, component_means, strongest
 from skglex._explainer import TreeModelExplainer
-from skglex._features import column_names, group_features, output_names
-from skglex._html import ComponentsHTMLMixin
-from skglex._input import bin_all, take_rows
-from skglex._memory import check_memory
-from skglex._proof import require_equal, rounding_of, warn_of_small_background
-from skglex._state import restore_on_failure
-from skglex.components import (
-    Axis,
-    Component,
-    Components,
-    Decomposition,
-    TooManyComponents,
-    component_means,
-    strongest,
-)
-from skglex.ensemble import assign_players
+from skglex._input import bin_all, column_names, group_features, output_names, take_rows
+from skglex._leaves import assign_players, require_equal, rounding_of, warn_of_small_background
+from skglex._utils import ComponentsHTMLMixin, Execution, check_memory, restore_on_failure
+from skglex.components import Axis, Component, Components
 
 # Rows of which `transform` compares the sum with the model's own margin.
 _CHECKED_ROWS = 100
@@ -267,7 +256,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         self._decomposition = self._decompose()
         if self.weighting == "empirical":
             warn_of_small_background(self._background.effective_rows, self._decomposition.max_order)
-        intercept = self._decomposition.intercept(self.n_jobs)
+        intercept = self._decomposition.intercept(self._execution)
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
         self._lazy = {}
         self._list_components(Xt)
@@ -307,9 +296,9 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         if can_keep is None:
             return
         if self._too_many is None:
-            self._decomposition.tables(**self._work)  # filled while the background is within reach
-        if can_keep(int(players.fixed_ptr[-1])) and not players.wide.any():
-            weights.dense(0, weights.groups.n_groups, n_jobs=self.n_jobs)
+            self._decomposition.tables(self._execution)  # filled while the background is within reach
+        if can_keep(int(players.coalition_ptr[-1])) and not players.wide.any():
+            weights.dense(0, weights.groups.n_groups, self._execution)
 
     def transform(self, X: Any) -> Any:
         """Components of given rows.
@@ -366,7 +355,9 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
             ours = self._decomposition.margins(bins)
         # a column is rounded to its type, and summed from terms of about its size
         rounding = np.abs(columns).sum(axis=1) * 8 * np.finfo(out.dtype).eps
-        require_equal(own, ours.T, rounding_of(self._model) + rounding.T, rows, "components", "transform")
+        require_equal(
+            own, ours.T, rounding_of(self._model.ensemble) + rounding.T, rows, "components", "transform"
+        )
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns of `transform`.
@@ -430,7 +421,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         check_scalar(k, "k", Integral, min_val=1)
         components, background = self.components_, self._background
         if "component_importances" not in self._lazy:
-            found, _ = strongest(self._decomposition, background, k, **self._work)
+            found, _ = strongest(self._decomposition, background, k, self._execution)
         else:
             total = self.component_importances_.reshape(len(components), self._n_outputs).sum(axis=1)
             found = np.argsort(-total, kind="stable")[:k]
@@ -440,7 +431,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
     def component_importances_(self) -> NDArray[np.float64]:
         self._require_components(NoComponentsError)
         if "component_importances" not in self._lazy:
-            means = component_means(self._decomposition, self._background, **self._work)
+            means = component_means(self._decomposition, self._background, execution=self._execution)
             self._lazy["component_importances"] = self._squeeze(means)
         importances: NDArray[np.float64] = self._lazy["component_importances"]
         return importances
@@ -464,7 +455,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
 
     def _write_components(self, bins: NDArray[Any], out: NDArray[np.float64]) -> None:
         """Fill ``out`` (class blocks of components and, where there is one, the remainder)."""
-        self._decomposition.components(bins, np.arange(len(self._component_names)), out, **self._work)
+        self._decomposition.components(bins, np.arange(len(self._component_names)), out, self._execution)
         if not self._has_remainder:
             return
         step = len(out) // self._n_outputs
@@ -472,7 +463,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         if self._decomposition.complete:
             rest[:] = 0.0
             return
-        rest[:] = self._decomposition.margins(bins, self.n_jobs) - np.reshape(self.intercept_, (-1, 1))
+        rest[:] = self._decomposition.margins(bins, self._execution) - np.reshape(self.intercept_, (-1, 1))
         for o in range(self._n_outputs):
             rest[o] -= out[o * step : (o + 1) * step - 1].sum(axis=0)
 
@@ -480,16 +471,16 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
 
     @per_partition
     def _component_values(self, position: int, X: Any) -> NDArray[np.float64]:
-        def compute(bins: NDArray[Any], **work: Any) -> NDArray[np.float64]:
+        def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))
-            self._decomposition.components(bins, np.array([position]), out, **work)
+            self._decomposition.components(bins, np.array([position]), out, execution)
             return out
 
         return self._squeeze(self._on_rows(self._check_X(X), (), compute, "the component").T)
 
     def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         axes, values = self._decomposition.component_table(
-            position, self._model_names, self._model.input.categories, **self._work
+            position, self._model_names, self._model.input.categories, self._execution
         )
         return axes, self._squeeze(values)
 

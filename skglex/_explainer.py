@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._distributed import per_partition
-from skglex._features import FeatureGroups, resolve_features
-from skglex._input import bin_chunks, bin_rows
-from skglex._memory import check_memory, rows_at_a_time
-from skglex._wrapping import TreeModelWrapper
-from skglex.components import Axis, Decomposition, average_out, bins_along, shapley_means
-from skglex.ensemble import Background
+from skglex._base import BaseTreeModelEstimator
+from skglex._dask import per_partition
+from skglex._decomposition import Decomposition, average_out, shapley_means
+from skglex._input import FeatureGroups, bin_chunks, bin_rows, resolve_features
+from skglex._leaves import Background
+from skglex._utils import check_memory, rows_at_a_time
+from skglex.components import Axis, bins_along
 
 
-class TreeModelExplainer(TreeModelWrapper):
+class TreeModelExplainer(BaseTreeModelEstimator):
     """Base of a decomposer. Its ``fit`` sets the decomposition and the groups of features."""
 
     _decomposition: Decomposition
@@ -88,20 +88,17 @@ class TreeModelExplainer(TreeModelWrapper):
         """
         Xt = self._check_X(X)
         wanted = self._groups.resolve(features, self._model_names, X=Xt)
-        keep = np.isin(self._decomposition.players.of_slot, wanted)
+        keep = np.isin(self._decomposition.players.player_of_feature, wanted)
         decomposition = self._decomposition
-        averaged = average_out(decomposition.ensemble, decomposition.weighting, keep, self.n_jobs)
+        averaged = average_out(decomposition.ensemble, decomposition.weighting, keep, self._execution)
 
-        def compute(bins: NDArray[Any], *, n_jobs: int | None, verbose: int) -> NDArray[np.float64]:
-            return averaged(bins, n_jobs)
-
-        return self._squeeze(self._on_rows(Xt, (), compute, "partial dependence").T)
+        return self._squeeze(self._on_rows(Xt, (), averaged, "partial dependence").T)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         check_is_fitted(self)
         if "feature_importances" not in self._lazy:
-            means = shapley_means(self._decomposition, self._background, **self._work)
+            means = shapley_means(self._decomposition, self._background, self._execution)
             self._lazy["feature_importances"] = self._squeeze(means)
         importances: NDArray[np.float64] = self._lazy["feature_importances"]
         return importances
@@ -120,16 +117,16 @@ class TreeModelExplainer(TreeModelWrapper):
             Its ``edges`` are those of all trees; a component's axis has those of its own leaves.
         """
         check_is_fitted(self)
-        slot = self._slot(feature)
+        used_feature = self._slot(feature)
         grid = self._model.ensemble.grid
-        position, categorical = int(grid.features[slot]), bool(grid.categorical[slot])
+        position, categorical = int(grid.features[used_feature]), bool(grid.categorical[used_feature])
         edges: NDArray[Any]
         if categorical:
-            codes = grid.slot_cuts(slot).astype(np.int64)
+            codes = grid.cuts_of(used_feature).astype(np.int64)
             known = self._model.input.categories.get(position)
             edges = codes if known is None else known[codes]
         else:
-            edges = grid.edges(slot)[: grid.n_reached(slot) - 1]
+            edges = grid.edges(used_feature)[: grid.n_reached(used_feature) - 1]
         return Axis(self._model_names[position], edges, categorical, len(edges) + 1)
 
     def background_weights(self, axis: Axis) -> NDArray[np.float64]:
@@ -146,10 +143,12 @@ class TreeModelExplainer(TreeModelWrapper):
             The background's weights by bin; they sum to one.
         """
         check_is_fitted(self)
-        slot = self._slot(axis.feature)
+        used_feature = self._slot(axis.feature)
         grid = self._model.ensemble.grid
-        share = self._background.average(partial(_bin_shares, slot=slot, n_bins=int(grid.n_bins[slot])))
-        return np.asarray(np.bincount(bins_along(axis, grid.edges(slot)), share, axis.n_bins))
+        share = self._background.average(
+            partial(_bin_shares, used_feature=used_feature, n_bins=int(grid.n_bins[used_feature]))
+        )
+        return np.asarray(np.bincount(bins_along(axis, grid.edges(used_feature)), share, axis.n_bins))
 
     @property
     def explained_features_(self) -> list[str]:
@@ -158,11 +157,6 @@ class TreeModelExplainer(TreeModelWrapper):
         return list(self._groups.names)
 
     # -- helpers ------------------------------------------------------------------------------
-
-    @property
-    def _work(self) -> dict[str, Any]:
-        """How work is done: parameters of all that takes long."""
-        return {"n_jobs": self.n_jobs, "verbose": self.verbose}
 
     @property
     def _n_outputs(self) -> int:
@@ -197,7 +191,7 @@ class TreeModelExplainer(TreeModelWrapper):
         check_memory(shape, what)
         out = None
         for start, stop, bins in self._binned(Xt, prod(shape[:-1])):
-            part = compute(bins, **self._work)
+            part = compute(bins, self._execution)
             if stop - start == n:
                 return part
             out = np.empty(shape) if out is None else out
@@ -213,9 +207,11 @@ class TreeModelExplainer(TreeModelWrapper):
             size = rows_at_a_time(width)
             chunks = [(a, min(a + size, stop)) for start, stop in chunks for a in range(start, stop, size)]
         for start, stop in chunks:
-            yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)
+            yield start, stop, bin_rows(Xt, self._model.input, grid, start, stop, self._execution)
 
 
-def _bin_shares(background: Background, *, slot: int, n_bins: int) -> NDArray[np.float64]:
-    share: NDArray[Any] = np.bincount(background.bins[slot], background.weight / background.total, n_bins)
+def _bin_shares(background: Background, *, used_feature: int, n_bins: int) -> NDArray[np.float64]:
+    share: NDArray[Any] = np.bincount(
+        background.bins[used_feature], background.weight / background.total, n_bins
+    )
     return share

@@ -13,13 +13,13 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._distributed import per_partition
+from skglex._base import BaseTreeModelEstimator
+from skglex._dask import per_partition
 from skglex._input import as_numpy, bin_chunks, bin_rows, fill_columns, is_frame, take_rows
-from skglex._links import even_margin, inverse_link
-from skglex._training import tree_model
-from skglex._wrapping import TreeModelWrapper
-from skglex.ensemble import LeafSum
-from skglex.readers import averages_probabilities
+from skglex._leaves import LeafSum
+from skglex._prefit import tree_model
+from skglex._readers import is_probability_average
+from skglex._response import even_margin, inverse_link
 
 # What is closer to a threshold is on it: leaves add up in another order than the model's own sum.
 _TIE = 1e-12
@@ -39,7 +39,7 @@ def _has_decision(remover: DebiasedPredictor) -> bool:
     if get_tags(remover).estimator_type == "regressor":
         model = getattr(remover, "_model", None)
         return model is not None and model.link != "identity"
-    return not (is_classifier(remover) and averages_probabilities(tree_model(remover.estimator)))
+    return not (is_classifier(remover) and is_probability_average(tree_model(remover.estimator)))
 
 
 def _scores_samples(remover: DebiasedPredictor) -> bool:
@@ -53,7 +53,7 @@ def _has_score(remover: DebiasedPredictor) -> bool:
     return get_tags(remover).estimator_type in ("classifier", "regressor")
 
 
-class DebiasedPredictor(TreeModelWrapper):
+class DebiasedPredictor(BaseTreeModelEstimator):
     """Base of a remover. Its ``fit`` sets the debiased and the full sum of leaves, and the raw columns removed."""
 
     strength: float
@@ -220,10 +220,10 @@ class DebiasedPredictor(TreeModelWrapper):
         grid = self._model.ensemble.grid
         out = np.empty((self._debiased.n_outputs, Xt.shape[0]))
         for start, stop in bin_chunks(Xt, grid):
-            bins = bin_rows(Xt, self._model.input, grid, start, stop, self.n_jobs)
-            part = self._debiased(bins, self.n_jobs)
+            bins = bin_rows(Xt, self._model.input, grid, start, stop, self._execution)
+            part = self._debiased(bins, self._execution)
             if self.strength < 1:
-                full = self._full(bins, self.n_jobs)
+                full = self._full(bins, self._execution)
                 part = full - self.strength * (full - part)
             out[:, start:stop] = part
         return out.T

@@ -12,15 +12,12 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._features import resolve_features
-from skglex._input import is_frame
+from skglex._decomposition import average_out
+from skglex._input import RawColumns, expand_groups, find_outputs, is_frame, resolve_features
+from skglex._leaves import LeafSum
 from skglex._predictor import DebiasedPredictor
-from skglex._removal import RawColumns, expand_groups, find_outputs
-from skglex._state import restore_on_failure
-from skglex._training import tree_model
-from skglex._warnings import warn_user
-from skglex.components import average_out
-from skglex.ensemble import LeafSum
+from skglex._prefit import tree_model
+from skglex._utils import restore_on_failure, warn_user
 
 if TYPE_CHECKING:
     import xgboost
@@ -234,7 +231,7 @@ class FeatureRemover(DebiasedPredictor):
             warn_user("all features are removed: the predictions are constant, the intercept")
         if self._model.isolation is not None:
             self.offset_ = self._model.isolation.offset
-        self._debiased = average_out(ensemble, self._make_weighting(), keep, self.n_jobs)
+        self._debiased = average_out(ensemble, self._make_weighting(), keep, self._execution)
         self._full = LeafSum(ensemble)
         self._prove_output(Xt)
         return self
@@ -269,7 +266,7 @@ class FeatureRemover(DebiasedPredictor):
                 f"to_xgboost writes the debiased model, strength=1; got strength={self.strength}. A model of less "
                 "strength is a mean of two: export it, and mix its margin with the full model's, or use to_onnx()"
             )
-        from skglex._debiased import debiased_booster
+        from skglex.export._xgboost import debiased_booster
 
         return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight())
 
@@ -295,7 +292,7 @@ class FeatureRemover(DebiasedPredictor):
             ``onnx`` is not installed.
         """
         check_is_fitted(self)
-        from skglex._debiased import onnx_model
+        from skglex.export._onnx import onnx_model
 
         return onnx_model(
             self._model,
@@ -311,8 +308,8 @@ class FeatureRemover(DebiasedPredictor):
     def _leaf_weight(self) -> NDArray[np.float64]:
         """E_l of every leaf's conditions on the removed features."""
         ensemble = self._model.ensemble
-        removed = np.isin(ensemble.grid.features, self._removed)[ensemble.entry_slot]
-        return self._make_weighting().joint_weights(ensemble, removed, self.n_jobs)
+        removed = np.isin(ensemble.grid.features, self._removed)[ensemble.condition_feature]
+        return self._make_weighting().joint_weights(ensemble, removed, self._execution)
 
     def _resolve_removed(self, X: Any) -> set[int]:
         """Positions of the removed features among the model's; notes the raw columns that go entirely."""

@@ -9,11 +9,11 @@ from _acorn import Acorn, Leaf
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from skglex.readers._base import InputSpec, ReadModel
-from skglex.readers._nodes import Nodes, to_leaves
+from skglex._readers._nodes import Nodes, to_leaves
+from skglex._readers._registry import InputSpec, SourceModel
 
 
-def read(model: Any) -> ReadModel:
+def read(model: Any) -> SourceModel:
     """Read bare trees, or a fitted estimator."""
     if isinstance(model, Acorn):
         return _read_trees(model, False, margin=model.predict, output=model.predict)
@@ -33,8 +33,8 @@ def read(model: Any) -> ReadModel:
 
 def _read_trees(
     acorn: Acorn, finite: Any, feature_names: list[str] | None = None, **others: Any
-) -> ReadModel:
-    return ReadModel(
+) -> SourceModel:
+    return SourceModel(
         ensemble=to_leaves(_to_nodes(acorn), less_equal=False, as_float32=False),
         input=InputSpec(n_features=acorn.n_features, feature_names=feature_names, finite=finite),
         **others,

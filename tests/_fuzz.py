@@ -20,8 +20,8 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeClassifier
 
 from skglex import RandomPlantedForestRegressor
 from skglex._input import InputSpec
-from skglex.readers._base import ReadModel
-from skglex.readers._nodes import Nodes, to_leaves
+from skglex._readers._nodes import Nodes, to_leaves
+from skglex._readers._registry import SourceModel
 
 FLOAT32 = np.finfo(np.float32)
 EXTREMES = [0.0, -0.0, np.inf, -np.inf, 5e-324, -5e-324, 1e-45, -1e-45, 1e-38, 1e300, -1e300]
@@ -97,9 +97,9 @@ class HandBuilt:
         return replace(self, nodes=replace(self.nodes, feature=position[self.nodes.feature]))
 
 
-def read(model: HandBuilt) -> ReadModel:
+def read(model: HandBuilt) -> SourceModel:
     """The reader that the tests register for `HandBuilt`."""
-    return ReadModel(
+    return SourceModel(
         ensemble=to_leaves(model.nodes, less_equal=model.less_equal, as_float32=model.as_float32),
         input=InputSpec(n_features=model.n_features),
         margin=model.margin,

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
-from skglex.readers._base import find_reader
+from skglex._readers._registry import find_reader
 
 cb = pytest.importorskip("catboost")
 

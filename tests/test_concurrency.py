@@ -15,7 +15,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor, _parallel
+from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
+from skglex._utils import Execution
 from skglex.export import load_components, save_components
 
 RNG = np.random.default_rng(0)
@@ -122,14 +123,12 @@ def test_nested_jobs_do_not_oversubscribe(monkeypatch):
 
         return call
 
-    original = _parallel.run
+    original = Execution.run
 
-    def run(function, tasks, *, n_jobs=None, **params):
-        return original(counted(function), tasks, n_jobs=n_jobs, **params)
+    def run(self, function, tasks, label=""):
+        return original(self, counted(function), tasks, label)
 
-    for name, module in list(sys.modules.items()):
-        if name.startswith("skglex") and getattr(module, "run", None) is original:
-            monkeypatch.setattr(module, "run", run)
+    monkeypatch.setattr(Execution, "run", run)
     model = xgb.XGBRegressor(n_estimators=5, max_depth=3, n_jobs=1)
     pipeline = make_pipeline(GlexDecomposer(model), Ridge())
     search = GridSearchCV(pipeline, {"glexdecomposer__max_interaction": [1, 2]}, n_jobs=2, cv=2)
@@ -165,7 +164,7 @@ def test_failed_fits_leave_the_object_as_it_was(kind, error, monkeypatch):
     if kind == "decomposer":
         estimator, module, name = (
             GlexDecomposer(MODEL),
-            "skglex.components._decomposition",
+            "skglex._decomposition._decomposition",
             "index_components",
         )
     elif kind == "remover":
@@ -173,7 +172,7 @@ def test_failed_fits_leave_the_object_as_it_was(kind, error, monkeypatch):
     else:
         estimator, module, name = (
             RandomPlantedForestRegressor(3, random_state=0),
-            "skglex._planted._base",
+            "skglex._utils.Execution",
             "run",
         )
 

@@ -24,6 +24,7 @@ from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import FeatureRemover, GlexDecomposer
+from skglex._utils import budgets
 from skglex.exceptions import SmallBackgroundWarning
 from skglex.inspection import component_importance, feature_importance, interaction_strength
 
@@ -374,7 +375,7 @@ def test_misread_model_is_found_in_the_partitions(data, model):
     dec = GlexDecomposer(model)
     bad = pickle.loads(pickle.dumps(model))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skglex.readers._xgboost._wrapper_margin", lambda model, X: np.full(len(X), 1000.0))
+        patch.setattr("skglex._readers._xgboost._wrapper_margin", lambda model, X: np.full(len(X), 1000.0))
         with pytest.raises(RuntimeError, match="not read exactly"):
             dec.fit(as_frame(X))
         GlexDecomposer(bad, check_additivity=False).fit(as_frame(X))
@@ -419,8 +420,8 @@ def test_dask_is_not_imported_without_a_collection():
         "X = np.random.default_rng(0).normal(size=(50, 2))\n"
         "m = xgb.XGBRegressor(n_estimators=2).fit(X, X[:, 0])\n"
         "skglex.GlexDecomposer(m).fit(X).shap_values(X)\n"
-        "assert 'skglex._distributed._rows' not in sys.modules\n"
-        "assert 'skglex._distributed._background' not in sys.modules\n"
+        "assert 'skglex._dask._rows' not in sys.modules\n"
+        "assert 'skglex._dask._background' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -507,7 +508,7 @@ def test_deep_trees(data):
 
 
 def test_more_weights_than_are_kept(data, model, monkeypatch):
-    monkeypatch.setattr("skglex._distributed._background._MOST_KEPT", 1000)
+    monkeypatch.setattr(budgets, "kept_dask_weights", 1000)
     with pytest.raises(ValueError, match="a background in Dask partitions keeps 1,000 at most"):
         GlexDecomposer(model).fit(as_frame(data[0]))
 

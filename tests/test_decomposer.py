@@ -34,9 +34,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
-from skglex.components import _streaming, _tables
-from skglex.components._index import _unique_rows
-from skglex.ensemble import _fixed, _weights
+from skglex._decomposition._index import _unique_rows
+from skglex._utils import DEFAULT_EXECUTION, budgets
 
 ORACLE = Path(__file__).parent / "data" / "oracle"
 RNG = np.random.default_rng(0)
@@ -207,16 +206,15 @@ def test_r_glex_shap():
 @pytest.mark.parametrize("many_rows", [0, 10**9])
 def test_tables_and_streaming_agree(monkeypatch, many_rows):
     """Tables over the bins, and without them leaves in groups or one by one."""
-    monkeypatch.setattr(_streaming, "MANY_ROWS", many_rows)
+    monkeypatch.setattr(budgets, "pattern_table_rows", many_rows)
     dec = GlexDecomposer(MODEL).fit(X)
-    assert dec._decomposition.layout(None).tabulated.all()
-    monkeypatch.setattr(_tables, "MAX_CELLS", 60)
-    monkeypatch.setitem(_tables.lay_out_tables.__kwdefaults__, "max_cells", 60)
+    assert dec._decomposition.layout(DEFAULT_EXECUTION).tabulated.all()
+    monkeypatch.setattr(budgets, "table_cells", 60)
     streamed = GlexDecomposer(MODEL).fit(X)
-    assert 0 < streamed._decomposition.layout(None).tabulated.sum() < len(streamed.components_)
+    assert 0 < streamed._decomposition.layout(DEFAULT_EXECUTION).tabulated.sum() < len(streamed.components_)
     assert np.allclose(dec.transform(X), streamed.transform(X), atol=1e-12)
     pair, same = dec["x0", "x1"], streamed["x0", "x1"]
-    assert not streamed._decomposition.layout(None).tabulated[
+    assert not streamed._decomposition.layout(DEFAULT_EXECUTION).tabulated[
         list(streamed.get_feature_names_out()).index("x0:x1")
     ]
     assert np.allclose(pair.evaluate(X), same.evaluate(X), atol=1e-12)
@@ -226,19 +224,13 @@ def test_tables_and_streaming_agree(monkeypatch, many_rows):
 @pytest.mark.mutation
 def test_table_budget(monkeypatch):
     """Small chunks of leaves and of rows give the same numbers."""
-    from skglex import _memory
-    from skglex._input import _bins
-    from skglex.components import _shapley
-    from skglex.ensemble import _fixed, _patterns
-
     many = np.tile(X, (12, 1))
     dec = GlexDecomposer(MODEL, max_interaction=3).fit(X)
     expected = dec.transform(many), dec.shap_values(many), dec.shap_interaction_values(many)
     importances = dec.component_importances_, dec.feature_importances_
-    for module in (_fixed, _patterns, _shapley):
-        monkeypatch.setattr(module, "TABLE_BUDGET", 1 << 9)
-    monkeypatch.setattr(_bins, "BIN_BUDGET", 8 * 1500)
-    monkeypatch.setattr(_memory, "_BUFFER", 1 << 10)
+    monkeypatch.setattr(budgets, "pattern_table_size", 1 << 9)
+    monkeypatch.setattr(budgets, "bin_bytes", 8 * 1500)
+    monkeypatch.setattr(budgets, "buffer_size", 1 << 10)
     dec = GlexDecomposer(MODEL, max_interaction=3).fit(X)
     for ours, whole in zip(
         (dec.transform(many), dec.shap_values(many), dec.shap_interaction_values(many)), expected
@@ -804,7 +796,7 @@ def test_bad_models():
 
 @pytest.mark.mutation
 def test_misread_model_raises(monkeypatch):
-    from skglex.readers import _xgboost
+    from skglex._readers import _xgboost
 
     read = _xgboost.from_treelite
 
@@ -828,7 +820,7 @@ def test_memory_is_refused(monkeypatch):
 
 @pytest.mark.mutation
 def test_too_many_subsets_of_a_leaf_are_refused(monkeypatch):
-    monkeypatch.setattr(_fixed, "MAX_SUBSETS", 10)
+    monkeypatch.setattr(budgets, "subsets_per_leaf", 10)
     with pytest.raises(ValueError, match="has 16 subsets of at most 4 features, more than the 10"):
         GlexDecomposer(MODEL).fit(X).transform(X)
     GlexDecomposer(MODEL, max_interaction=1).fit(X).transform(X)
@@ -847,7 +839,7 @@ def test_shap_values_after_components_of_a_low_order(monkeypatch):
     assert np.array_equal(decomposer.shap_values(rows), expected)
     # a background in several blocks
     background = rows[np.arange(600) % 50]
-    monkeypatch.setattr(_weights, "BIT_SET_BYTES", 1)
+    monkeypatch.setattr(budgets, "bit_set_bytes", 1)
     blocks = GlexDecomposer(model, max_interaction=1).fit(background)
     assert np.allclose(blocks.transform(rows), components, rtol=0, atol=1e-12)
 
@@ -902,8 +894,8 @@ def test_importances_are_means_over_tables_and_rows(monkeypatch):
     model = xgb.XGBClassifier(n_estimators=8, max_depth=4).fit(X, rng.integers(0, 3, size=700))
     expected, found = None, []
     for max_cells in [1 << 21, 300, 0]:  # all, some, and none of the components have a table
-        monkeypatch.setitem(_tables.lay_out_tables.__kwdefaults__, "max_cells", max_cells)
-        monkeypatch.setattr(_tables, "TOTAL_CELLS", max_cells)
+        monkeypatch.setattr(budgets, "table_cells", max_cells)
+        monkeypatch.setattr(budgets, "total_table_cells", max_cells)
         for n_jobs in [1, 2]:
             dec = GlexDecomposer(model, n_jobs=n_jobs).fit(X, sample_weight=weight)
             found.append([c.name for c in dec.strongest_components(3)])

@@ -11,10 +11,11 @@ from sklearn.inspection import partial_dependence
 from sklearn.tree import DecisionTreeRegressor
 
 from skglex import FeatureRemover, GlexDecomposer
+from skglex._decomposition import _shapley
 from skglex._input import bin_all
-from skglex.components import _shapley
+from skglex._leaves._leaf_sum import LeafSum
+from skglex._utils import budgets
 from skglex.datasets import load_bike_sharing
-from skglex.ensemble._sums import LeafSum
 
 WEIGHTINGS = ["empirical", "path_dependent"]
 # All sums, the forest's too, are in float64, of values up to about 1,000 from some 10,000 leaves.
@@ -154,7 +155,7 @@ def test_too_many_comparisons_are_refused(wide_forest, monkeypatch):
     X, forest = wide_forest
     decomposer = GlexDecomposer(forest).fit(X)
     n = int(decomposer._decomposition.players.wide.sum()) * 50 * 400
-    monkeypatch.setattr(_shapley, "MAX_COMPARISONS", n - 1)
+    monkeypatch.setattr(budgets, "comparisons", n - 1)
     with pytest.raises(ValueError, match=r"compare 50 rows with 400 background rows, .* comparisons"):
         decomposer.shap_values(X[:50])
 
@@ -167,7 +168,7 @@ def test_removed_features(bike, forest, removed, weighting):
     remover = FeatureRemover(forest, removed, weighting=weighting).fit(background)
     others = [j for j in range(X.shape[1]) if j not in removed]
     found = remover.predict(rows)
-    assert remover._debiased._engine(len(rows)) == "walk"
+    assert remover._debiased._engine(len(rows)) == "traverse"
     if weighting == "empirical":
         assert np.allclose(found, mean_prediction(forest, rows, background, others), **EXACT)
     else:
@@ -191,7 +192,7 @@ def test_walking_and_summing_agree(weighting, removed, monkeypatch):
     rows[:5, 2] = 13  # never seen
     remover = FeatureRemover(model, removed, weighting=weighting).fit(X)
     found = []
-    for engine in ("walk", "patterns"):
+    for engine in ("traverse", "patterns"):
         monkeypatch.setattr(LeafSum, "_engine", lambda self, n_rows, engine=engine: engine)
         found.append(remover.predict(rows))
     assert np.allclose(*found, rtol=0, atol=1e-12)
@@ -204,7 +205,7 @@ def test_engines_agree_on_margins(bike, forest, monkeypatch):
     model = HistGradientBoostingRegressor(max_iter=20).fit(X, bike[1])
     decomposer = GlexDecomposer(model, max_interaction=1).fit(X[:300])
     found = []
-    for engine in ("walk", "levels", "patterns"):
+    for engine in ("traverse", "levels", "patterns"):
         monkeypatch.setattr(LeafSum, "_engine", lambda self, n_rows, engine=engine: engine)
         found.append(decomposer.intercept_ + decomposer.transform(X).sum(axis=1))
     for margin in found:

@@ -9,6 +9,7 @@ import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skglex import GlexDecomposer
+from skglex._utils import budgets
 from skglex.export import to_ebm
 
 RNG = np.random.default_rng(0)
@@ -132,7 +133,7 @@ def test_bad_models(interpret, monkeypatch):
     several = xgb.XGBRegressor(n_estimators=2, max_depth=2).fit(X, np.column_stack([Y, -Y]))
     with pytest.raises(ValueError, match=r"2 output\(s\) has no counterpart in InterpretML"):
         to_ebm(GlexDecomposer(several).fit(X))
-    monkeypatch.setattr("skglex.export._ebm._LARGEST", 100)
+    monkeypatch.setattr(budgets, "ebm_cells", 100)
     with pytest.raises(ValueError, match="the tables of the exported model would have"):
         to_ebm(GlexDecomposer(MODEL).fit(X))
 

@@ -11,17 +11,18 @@ import treelite
 import xgboost as xgb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from skglex._debiased import debiased_booster, onnx_model
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 
 from skglex import GlexDecomposer
-from skglex._debiased import debiased_booster, onnx_model
-from skglex._debiased._forest import Forest, drop_removed_splits
-from skglex._debiased._grow import grow_forest
 from skglex._input import InputSpec, bin_rows
-from skglex.ensemble._weights import Background, Empirical, PathDependent
-from skglex.readers import ReadModel
-from skglex.readers._base import find_reader
-from skglex.readers._treelite import from_treelite
+from skglex._leaves._weighting import Background, Empirical, PathDependent
+from skglex._readers import SourceModel
+from skglex._readers._registry import find_reader
+from skglex._readers._treelite import from_treelite
+from skglex._utils import DEFAULT_EXECUTION
+from skglex.export._forest import Forest, drop_removed_splits
+from skglex.export._rebuild_trees import rebuild_trees
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -96,11 +97,11 @@ def leaf_weights(ensemble, bins, removed, weighting):
     weighting = (
         Empirical(Background(bins, np.ones(bins.shape[1]))) if weighting == "empirical" else PathDependent()
     )
-    return gone, weighting.joint_weights(ensemble, gone[ensemble.entry_slot], None)
+    return gone, weighting.joint_weights(ensemble, gone[ensemble.condition_feature], DEFAULT_EXECUTION)
 
 
 def debiased_margin(ensemble, bins, gone, weight):
-    """Add up v_l * 1[x meets the conditions on kept slots] * E_l, leaf by leaf."""
+    """Add up v_l * 1[x meets the conditions on kept used_features] * E_l, leaf by leaf."""
     conditions, b = ensemble.conditions, bins.astype(int)
     out = np.repeat(ensemble.base[None], b.shape[1], axis=0)
     width = ensemble.value.shape[1]
@@ -354,7 +355,7 @@ def test_grow_forest_brings_the_trees_back():
     for name in ("squared error", "partition", "multi-class"):
         model = MODELS[name]()
         ensemble = find_reader(model)(model).ensemble
-        forest, _ = grow_forest(ensemble, np.zeros(len(ensemble.grid.features), bool), ensemble.value)
+        forest, _ = rebuild_trees(ensemble, np.zeros(len(ensemble.grid.features), bool), ensemble.value)
         assert len(forest.left) == 2 * ensemble.n_leaves - (len(ensemble.tree_ptr) - 1)
         np.testing.assert_array_equal(forest.value[forest.leaves()], ensemble.value)
 
@@ -382,7 +383,7 @@ def test_onnx_compares_as_xgboost_does(run_onnx):
     read = find_reader(model)(model)
     exported = onnx_model(read)
     grid = read.ensemble.grid
-    cuts = grid.slot_cuts(0).astype(np.float32).astype(float)
+    cuts = grid.cuts_of(0).astype(np.float32).astype(float)
     values = np.concatenate([f(cuts) for f in (lambda c: c, lambda c: np.nextafter(c, -np.inf))])
     values = np.concatenate([values, cuts.astype(np.float32) - np.float32(1e-6), [np.inf, -np.inf, np.nan]])
     rows = np.tile(X[:1], (len(values), 1))
@@ -442,7 +443,7 @@ def test_onnx_other_links(run_onnx):
 
 
 def as_read(ensemble):
-    return ReadModel(ensemble, InputSpec(6), margin=None, output=None)
+    return SourceModel(ensemble, InputSpec(6), margin=None, output=None)
 
 
 def test_onnx_models_that_compare_in_other_ways(run_onnx):
@@ -466,8 +467,8 @@ def test_onnx_boxes_that_are_no_trees(run_onnx):
         gone, weight = leaf_weights(
             read.ensemble, bin_rows(rows_of(model), read.input, read.ensemble.grid), {0}, "empirical"
         )
-        keep = ~gone[read.ensemble.entry_slot]
-        boxes = read.ensemble.keep_entries(keep, read.ensemble.value * weight[:, None])
+        keep = ~gone[read.ensemble.condition_feature]
+        boxes = read.ensemble.keep_conditions(keep, read.ensemble.value * weight[:, None])
         bins = bin_rows(rows_of(model), read.input, boxes.grid)
         expected = debiased_margin(boxes, bins, gone & False, np.ones(boxes.n_leaves))
         exported = onnx_model(replace(read, ensemble=boxes))

@@ -24,11 +24,12 @@ from hypothesis import strategies as st
 from lightgbm import LGBMRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor, _parallel
-from skglex._proof import rounding_of
-from skglex.components import _shapley, _tables
-from skglex.ensemble import _sums
-from skglex.readers import _base
+from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
+from skglex._decomposition import _shapley
+from skglex._leaves import _leaf_sum
+from skglex._leaves._additivity import rounding_of
+from skglex._readers import _registry
+from skglex._utils import _execution, budgets
 
 pytestmark = pytest.mark.fuzz
 keeps_categories = pytest.mark.skipif(
@@ -40,7 +41,7 @@ WEIGHTINGS = st.sampled_from(["empirical", "path_dependent"])
 @pytest.fixture
 def fuzz(request, monkeypatch):
     """Run a function of a case on cases of a strategy."""
-    monkeypatch.setitem(_base._READERS, "_fuzz", "_fuzz")
+    monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
     n_cases = request.config.getoption("--fuzz-cases")
 
     def run(strategy, function, n_default):
@@ -90,7 +91,7 @@ def test_hand_built(kind, fuzz):
     ("seed", "kind"), [(0, "nodes"), (1, "nodes"), (2, "nodes"), (3, "xgboost"), (4, "treelite")]
 )
 def test_fixed_hand_built(seed, kind, weighting, monkeypatch):
-    monkeypatch.setitem(_base._READERS, "_fuzz", "_fuzz")
+    monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
     size = {"d": 4, "n_trees": 3, "max_depth": 4, "n_outputs": 2, "n_rows": 10, "n_background": 8}
     case = hand_built_case(seed, kind=kind, chain=seed == 1, weighting=weighting, **size)
     with warnings.catch_warnings():
@@ -177,7 +178,7 @@ def test_a_planted_forest_takes_no_infinities():
 
 @pytest.mark.parametrize("n_rows", [1, 2])
 def test_no_rows_are_refused(n_rows, monkeypatch):
-    monkeypatch.setitem(_base._READERS, "_fuzz", "_fuzz")
+    monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
     case = hand_built_case(
         0,
         kind="nodes",
@@ -221,7 +222,7 @@ def complete(case, decomposer):
     """What a trained model's case needs of the model as it was read: rows at its thresholds, its margin, the oracle."""
     read = decomposer._model
     grid, d = read.ensemble.grid, read.input.n_features
-    cuts = {int(j): grid.slot_cuts(s) for s, j in enumerate(grid.features)}
+    cuts = {int(j): grid.cuts_of(s) for s, j in enumerate(grid.features)}
     case.rows = rows_at(
         case.rng,
         cuts,
@@ -323,7 +324,7 @@ def check_case(case, patch):
     assert np.array_equal(loaded.transform(rows), transformed)
     assert np.array_equal(loaded.shap_values(rows).reshape(phi.shape), phi)
     with patch.context() as chunks:
-        chunks.setattr(_parallel, "row_chunks", None)  # by name in every module
+        chunks.setattr(_execution, "row_chunks", None)  # by name in every module
         for module in modules_of("row_chunks"):
             chunks.setattr(module, "row_chunks", lambda n: [(r, min(r + 3, n)) for r in range(0, n, 3)])
         by_chunk = [dec.transform(rows), dec._decomposition.margins(binned(dec, rows))]
@@ -334,18 +335,18 @@ def check_case(case, patch):
             assert np.array_equal(threads.shap_values(rows), dec.set_params(n_jobs=1).shap_values(rows))
 
     # one engine against another
-    patch.setitem(_tables.lay_out_tables.__kwdefaults__, "max_cells", 0)
+    patch.setattr(budgets, "table_cells", 0)
     assert np.allclose(fitted().transform(rows), transformed, **exact)
     for factor in (0.0, 1e9):
         patch.setattr(_shapley, "_FACTOR", factor)
-        patch.setattr(_shapley, "KEPT_ENTRIES", 64)
-        patch.setattr(_shapley, "TABLE_BUDGET", 64)
+        patch.setattr(budgets, "kept_table_size", 64)
+        patch.setattr(budgets, "pattern_table_size", 64)
         again = fitted()
         assert np.allclose(again.shap_values(rows).reshape(phi.shape), phi, **exact)
         assert np.allclose(again.shap_interaction_values(rows).reshape(pairs.shape), pairs, **exact)
     sums = dec._decomposition.margins
     for visit in (0.0, np.inf):
-        patch.setattr(_sums, "_VISIT", visit)
+        patch.setattr(_leaf_sum, "_VISIT", visit)
         assert np.allclose(sums(binned(dec, rows)).T, margin, **close)
         if len(chosen) < d:
             assert np.allclose(remover.margin(rows), debiased, **exact)

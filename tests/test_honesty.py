@@ -9,15 +9,15 @@ from _fuzz import hand_built
 from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import FeatureRemover, GlexDecomposer
-from skglex._proof import rounding_of
-from skglex.components import _tables
+from skglex._leaves._additivity import rounding_of
+from skglex._readers import _registry
+from skglex._utils import budgets
 from skglex.exceptions import (
     AdditivityError,
     SmallBackgroundWarning,
     StreamedComponentsWarning,
     ZeroCoverWarning,
 )
-from skglex.readers import _base
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ def misread(data, monkeypatch):
         ensemble = replace(right.ensemble, trees=trees, conditions=conditions._replace(missing=missing))
         return replace(right, ensemble=ensemble)
 
-    original = _base.find_reader(model)
-    monkeypatch.setattr("skglex.readers._base.find_reader", lambda model: read)
+    original = _registry.find_reader(model)
+    monkeypatch.setattr("skglex._readers._registry.find_reader", lambda model: read)
     return model
 
 
@@ -73,7 +73,7 @@ def test_the_proof_sums_the_leaves_not_the_trees(data, monkeypatch):
     model = XGBRegressor(n_estimators=5, max_depth=10).fit(
         X, y
     )  # such trees are walked where that is allowed
-    original = _base.find_reader(model)
+    original = _registry.find_reader(model)
 
     def read(model):
         right = original(model)
@@ -82,7 +82,7 @@ def test_the_proof_sums_the_leaves_not_the_trees(data, monkeypatch):
         return replace(right, ensemble=replace(right.ensemble, conditions=wider))
 
     GlexDecomposer(model).fit(X)
-    monkeypatch.setattr("skglex.readers._base.find_reader", lambda model: read)
+    monkeypatch.setattr("skglex._readers._registry.find_reader", lambda model: read)
     with pytest.raises(AdditivityError, match=r"the leaves add up to .* fit stops here"):
         GlexDecomposer(model).fit(X)
 
@@ -124,7 +124,7 @@ def test_streamed_components(data, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error", StreamedComponentsWarning)
         decomposer.fit(X).transform(X)
-    monkeypatch.setitem(_tables.lay_out_tables.__kwdefaults__, "max_cells", 300)
+    monkeypatch.setattr(budgets, "table_cells", 300)
     with warnings.catch_warnings():
         warnings.simplefilter("error", StreamedComponentsWarning)
         decomposer.fit(X).shap_values(X)  # needs no table
@@ -134,7 +134,7 @@ def test_streamed_components(data, monkeypatch):
 
 @pytest.mark.mutation
 def test_nodes_without_cover(monkeypatch):
-    monkeypatch.setitem(_base._READERS, "_fuzz", "_fuzz")
+    monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
     model = hand_built(np.random.default_rng(0), d=2, n_trees=2, max_depth=3, extreme=False)
     model.nodes.cover[:] = 0
     X = np.random.default_rng(0).normal(size=(20, 2))
@@ -167,10 +167,12 @@ def test_only_rows_that_the_model_refuses_go_unchecked(data):
 @pytest.mark.mutation
 def test_the_rounding_allowed_is_that_of_a_sum_in_float32(data):
     model = XGBRegressor(n_estimators=3, max_depth=2).fit(*data)
-    ensemble = _base.find_reader(model)(model).ensemble
+    ensemble = _registry.find_reader(model)(model).ensemble
     sizes = [np.abs(part).max() for part in np.split(ensemble.value[:, 0], ensemble.tree_ptr[1:-1])]
     expected = 2.0**-24 * (8 + 3) * (np.abs(ensemble.base) + sum(sizes))
-    np.testing.assert_allclose(rounding_of(_base.find_reader(model)(model)), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        rounding_of(_registry.find_reader(model)(model).ensemble), expected, rtol=1e-12
+    )
 
 
 @pytest.mark.mutation

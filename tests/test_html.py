@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr
 
-from skglex import GlexDecomposer, _html
+from skglex import GlexDecomposer
+from skglex._utils import budgets
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
@@ -63,7 +64,7 @@ def test_the_diagram_alone(decomposer):
 @pytest.mark.mutation
 def test_nothing_slow_is_computed(monkeypatch):
     dec = GlexDecomposer(MODEL).fit(X)
-    monkeypatch.setattr(_html, "_MOST_LOOK_UPS", 10)
+    monkeypatch.setattr(budgets, "html_look_ups", 10)
     for html in (dec._repr_html_(), estimator_html_repr(make_pipeline(StandardScaler(), dec))):
         assert "skglex-components" not in html
     assert not {"component_importances", "feature_importances"} & set(dec._lazy)

@@ -17,16 +17,16 @@ import numba
 import numpy as np
 import pytest
 
-from skglex.ensemble._grid import Grid
-from skglex.ensemble._leaves import Conditions
-from skglex.ensemble._weights import Background, binomial_ranks
-from skglex.kernels import _compile
-from skglex.kernels.bitsets import add_near_misses
-from skglex.kernels.components import condition_events, distinct_patterns, subset_rank
-from skglex.kernels.games import _shapley, _shapley_interactions, _sum_over_subsets
-from skglex.kernels.moments import mean_absolute
-from skglex.kernels.patterns import BLOCK, violations
-from skglex.kernels.wide import binomials, ranked_from_ratios, sum_ranked_subsets
+from skglex._kernels import _compile
+from skglex._kernels.bitsets import add_near_misses
+from skglex._kernels.coalitions import _shapley, _shapley_interactions, _sum_over_subsets
+from skglex._kernels.component_tables import condition_events, distinct_patterns, subset_rank
+from skglex._kernels.long_paths import binomials, ranked_from_ratios, sum_ranked_subsets
+from skglex._kernels.moments import mean_absolute
+from skglex._kernels.patterns import BLOCK, violations
+from skglex._leaves._grid import Grid
+from skglex._leaves._leaves import Conditions
+from skglex._leaves._weighting import Background, binomial_ranks
 
 ROOT = Path(__file__).parents[1]
 RNG = np.random.default_rng(0)
@@ -89,9 +89,14 @@ def test_mean_absolute():
     bins = np.stack([RNG.integers(0, 4, size=1500), RNG.integers(0, 2, size=1500)]).astype(np.uint16)
     weight, tables = RNG.random(1500), RNG.normal(size=13)
     maps = np.array([0, 1, 1, 2, 0, 1], np.int32)
-    ptr, slots, map_ptr, stride = np.array([0, 2]), np.array([0, 1]), np.array([0, 4]), np.array([2, 1])
+    ptr, used_features, map_ptr, stride = (
+        np.array([0, 2]),
+        np.array([0, 1]),
+        np.array([0, 4]),
+        np.array([2, 1]),
+    )
     one, out = np.array([0]), np.empty((1, 2))
-    layout = (ptr, slots, map_ptr, maps, stride, np.array([1]), np.array([6]))
+    layout = (ptr, used_features, map_ptr, maps, stride, np.array([1]), np.array([6]))
     mean_absolute(bins, weight, *layout, tables, one, out)
     values = tables[1:].reshape(2, 3, 2)[:, maps[bins[0]], bins[1]]
     assert np.allclose(out[0], np.average(np.abs(values), axis=1, weights=weight), atol=1e-12)
@@ -116,12 +121,12 @@ def test_violations_and_events():
 
 def test_distinct_patterns():
     table = np.full(4 * BLOCK, -1, np.int64)
-    slot, found = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
+    used_feature, found = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
     for high in (3, 2**63):
         pattern = RNG.integers(0, high, size=BLOCK, dtype=np.uint64)
-        n = distinct_patterns(pattern, BLOCK, table, slot, found)
+        n = distinct_patterns(pattern, BLOCK, table, used_feature, found)
         assert n == len(np.unique(pattern))
-        assert np.array_equal(found[slot], pattern)
+        assert np.array_equal(found[used_feature], pattern)
         assert (table == -1).all()
 
 

@@ -10,16 +10,16 @@ import pytest
 from _fuzz import hand_built, read, scale_of
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skglex.components import Decomposition, average_out
-from skglex.components._shapley import ShapleySums
-from skglex.components._tables import lay_out_tables
-from skglex.ensemble._patterns import GROUP_BITS, group_patterns
-from skglex.ensemble._players import assign_players
-from skglex.ensemble._sums import LeafSum
-from skglex.ensemble._weights import Background, PathDependent
+from skglex._decomposition import Decomposition, average_out
+from skglex._decomposition._shapley import ShapleySums
+from skglex._kernels.bitsets import count_ones, fill_bits, rank_bins
+from skglex._kernels.leaf_extraction import measure_trees
+from skglex._leaves._leaf_sum import LeafSum
+from skglex._leaves._patterns import GROUP_BITS, group_patterns
+from skglex._leaves._players import assign_players
+from skglex._leaves._weighting import Background, PathDependent
+from skglex._utils import DEFAULT_EXECUTION, budgets
 from skglex.exceptions import ZeroCoverWarning
-from skglex.kernels.bitsets import count_ones, fill_bits, rank_bins
-from skglex.kernels.trees import measure_trees
 
 # Rounding of sums of a few hundred terms, relative to the largest margin there may be.
 PRECISION = 1e-13
@@ -35,8 +35,8 @@ MODELS = {
 
 class Leaf(NamedTuple):
     node: int
-    inside: dict  # by slot, which of its bins reach the leaf
-    ratio: dict  # by slot, the product of the nodes' shares
+    inside: dict  # by used_feature, which of its bins reach the leaf
+    ratio: dict  # by used_feature, the product of the nodes' shares
     value: np.ndarray  # of all outputs
 
 
@@ -68,7 +68,7 @@ class Plain:
     def goes_left(self, node):
         """The bins that a node sends left; the last is missing."""
         trees = self.ensemble.trees
-        n = self.n_bins[trees.slot[node]]
+        n = self.n_bins[trees.used_feature[node]]
         if trees.mask[node] >= 0:
             return trees.masks[trees.mask[node] :][:n].astype(bool)
         return np.append(np.arange(n - 1) <= trees.cut[node], trees.missing_left[node] == 1)
@@ -80,46 +80,51 @@ class Plain:
             whole[output : output + value.shape[1]] = value[node]
             yield Leaf(node, inside, ratio, whole)
             return
-        slot = int(trees.slot[node])
+        used_feature = int(trees.used_feature[node])
         for child, passes in zip(
             (trees.left[node], trees.right[node]), (self.goes_left(node), ~self.goes_left(node))
         ):
-            meets = {**inside, slot: inside.get(slot, True) & passes}
+            meets = {**inside, used_feature: inside.get(used_feature, True) & passes}
             yield from self._walk(
                 child,
                 meets,
-                {**ratio, slot: ratio.get(slot, 1.0) * self.ensemble.share[child]},
+                {**ratio, used_feature: ratio.get(used_feature, 1.0) * self.ensemble.share[child]},
                 value,
                 output,
             )
 
-    def met(self, leaf, slots, bins):
-        """Which rows meet the leaf's conditions on some slots."""
-        return np.all([leaf.inside[s][bins[s]] for s in slots] or [np.ones(bins.shape[1], bool)], axis=0)
+    def met(self, leaf, used_features, bins):
+        """Which rows meet the leaf's conditions on some used_features."""
+        return np.all(
+            [leaf.inside[s][bins[s]] for s in used_features] or [np.ones(bins.shape[1], bool)], axis=0
+        )
 
-    def weight(self, leaf, slots, weighting):
-        """E_l: the weight of the leaf's conditions on some slots."""
+    def weight(self, leaf, used_features, weighting):
+        """E_l: the weight of the leaf's conditions on some used_features."""
         if weighting == "path_dependent":
-            return np.prod([leaf.ratio[s] for s in slots])
-        return np.average(self.met(leaf, slots, self.back.bins), weights=self.back.weight)
+            return np.prod([leaf.ratio[s] for s in used_features])
+        return np.average(self.met(leaf, used_features, self.back.bins), weights=self.back.weight)
 
     def weighting(self, name):
         return PathDependent() if name == "path_dependent" else self.back.weighting
 
-    def components(self, of_slot, weighting, bins):
+    def components(self, player_of_feature, weighting, bins):
         """m_S of every set S of players: {S: (n_outputs, n_rows)}."""
         out = {}
         for leaf in self.leaves:
-            slots = {
-                p: [s for s in leaf.inside if of_slot[s] == p]
-                for p in sorted({of_slot[s] for s in leaf.inside})
+            used_features = {
+                p: [s for s in leaf.inside if player_of_feature[s] == p]
+                for p in sorted({player_of_feature[s] for s in leaf.inside})
             }
             weights = {
-                v: self.weight(leaf, slots_of(slots, set(slots) - set(v)), weighting) for v in subsets(slots)
+                v: self.weight(leaf, slots_of(used_features, set(used_features) - set(v)), weighting)
+                for v in subsets(used_features)
             }
-            for members in subsets(slots):
+            for members in subsets(used_features):
                 term = sum(
-                    (-1) ** (len(members) - len(v)) * self.met(leaf, slots_of(slots, v), bins) * weights[v]
+                    (-1) ** (len(members) - len(v))
+                    * self.met(leaf, slots_of(used_features, v), bins)
+                    * weights[v]
                     for v in subsets(members)
                 )
                 out[members] = out.get(members, 0) + leaf.value[:, None] * term
@@ -130,8 +135,8 @@ def subsets(members):
     return [tuple(v) for v in chain.from_iterable(combinations(members, k) for k in range(len(members) + 1))]
 
 
-def slots_of(slots, players):
-    return [s for p in players for s in slots[p]]
+def slots_of(used_features, players):
+    return [s for p in players for s in used_features[p]]
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -142,8 +147,8 @@ def plain(request):
 @pytest.fixture(params=["a player each", "two share a player"])
 def players(request, plain):
     n = len(plain.n_bins)
-    of_slot = np.arange(n) if request.param == "a player each" else np.maximum(np.arange(n) - 1, 0)
-    return assign_players(plain.ensemble, of_slot)
+    player_of_feature = np.arange(n) if request.param == "a player each" else np.maximum(np.arange(n) - 1, 0)
+    return assign_players(plain.ensemble, player_of_feature)
 
 
 weightings = pytest.mark.parametrize("weighting", ["path_dependent", "empirical"])
@@ -171,7 +176,7 @@ def test_extract_leaves(plain):
     assert_array_equal(ensemble.tree_ptr, np.searchsorted([leaf.node for leaf in plain.leaves], trees.roots))
     for i, leaf in enumerate(plain.leaves):
         own = slice(*ensemble.leaf_ptr[i : i + 2])
-        assert ensemble.entry_slot[own].tolist() == sorted(leaf.inside)
+        assert ensemble.condition_feature[own].tolist() == sorted(leaf.inside)
         for c, s in zip(ensemble.leaf_condition[own], sorted(leaf.inside)):
             assert_array_equal(bins_of(ensemble.conditions, c, plain.n_bins[s]), leaf.inside[s])
         assert_allclose(ensemble.ratio[own], [leaf.ratio[s] for s in sorted(leaf.inside)], rtol=1e-15)
@@ -199,10 +204,10 @@ def test_group_leaves(plain):
     assert groups.group_leaf.tolist() == [*expected, ensemble.n_leaves]
     # a leaf's conditions follow from its group's pattern
     group_of = np.repeat(np.arange(groups.n_groups), np.diff(groups.group_leaf))
-    for e, leaf in enumerate(ensemble.entry_leaf):
+    for e, leaf in enumerate(ensemble.condition_leaf):
         for at in range(*groups.entry_ptr[group_of[leaf] : group_of[leaf] + 2]):
             if groups.bit_of_entry[at] == groups.bit[e]:
-                n = plain.n_bins[ensemble.entry_slot[e]]
+                n = plain.n_bins[ensemble.condition_feature[e]]
                 bit = bins_of(ensemble.conditions, groups.condition[at], n)
                 assert_array_equal(
                     bit != groups.flip[e], bins_of(ensemble.conditions, ensemble.leaf_condition[e], n)
@@ -214,29 +219,29 @@ def test_group_leaves(plain):
 
 @weightings
 def test_fixed_weights(plain, players, weighting):
-    """`fixed_from_ratios`; `pattern_histogram` with `fixed_from_histogram`; all groups, and the later ones."""
+    """`coalitions_from_ratios`; `pattern_histogram` with `coalitions_from_histogram`; all groups, and the later ones."""
     groups = group_patterns(plain.ensemble)
     for first in {0, groups.n_groups // 2}:
         fixed = plain.weighting(weighting).table_weights(
             plain.ensemble, players, groups, first, groups.n_groups
         )
-        origin = players.fixed_ptr[groups.group_leaf[first]]
+        origin = players.coalition_ptr[groups.group_leaf[first]]
         for i in range(groups.group_leaf[first], plain.ensemble.n_leaves):
             leaf = plain.leaves[i]
-            position = dict(zip(sorted(leaf.inside), players.entry_player[plain.ensemble.leaf_ptr[i] :]))
+            position = dict(zip(sorted(leaf.inside), players.condition_player[plain.ensemble.leaf_ptr[i] :]))
             expected = [
                 plain.weight(leaf, [s for s, p in position.items() if not v >> p & 1], weighting)
                 for v in range(1 << players.n_players[i])
             ]
-            got = fixed[players.fixed_ptr[i] - origin : players.fixed_ptr[i + 1] - origin]
+            got = fixed[players.coalition_ptr[i] - origin : players.coalition_ptr[i + 1] - origin]
             assert_allclose(got, expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("n_rows", [5, 40])
-@pytest.mark.parametrize("engine", ["patterns", "walk", "levels"])
+@pytest.mark.parametrize("engine", ["patterns", "traverse", "levels"])
 @weightings
 def test_sums_of_leaves(plain, weighting, engine, n_rows, monkeypatch):
-    """`value_tables` with `accumulate`; `pack_trees` with `walk` or `walk_levels`: all features, some, none."""
+    """`value_tables` with `accumulate`; `pack_trees` with `traverse` or `traverse_levels`: all features, some, none."""
     monkeypatch.setattr(LeafSum, "_engine", lambda self, n: engine)
     n, bins = len(plain.n_bins), plain.bins[:, :n_rows]
     for keep in (np.ones(n, bool), np.arange(n) % 2 == 0, np.zeros(n, bool)):
@@ -252,7 +257,7 @@ def test_sums_of_leaves(plain, weighting, engine, n_rows, monkeypatch):
 
 
 def decompose(plain, players, weighting, max_order):
-    n_players = int(players.of_slot.max(initial=-1)) + 1
+    n_players = int(players.player_of_feature.max(initial=-1)) + 1
     decomposition = Decomposition(plain.ensemble, players, n_players, plain.weighting(weighting), max_order)
     decomposition.list_components(None, 1000)
     return decomposition
@@ -263,20 +268,24 @@ def decompose(plain, players, weighting, max_order):
 def test_tables(plain, players, weighting, max_order):
     """`mark_axes`, `add_corners`, `sum_corners` and `look_up`."""
     decomposition = decompose(plain, players, weighting, max_order)
-    index, tables = decomposition.index, decomposition.tables(None, 0)
-    expected = plain.components(players.of_slot.tolist(), weighting, plain.bins)
+    index, tables = decomposition.index, decomposition.tables(DEFAULT_EXECUTION)
+    expected = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
     assert sorted(index.sets) == sorted(s for s in expected if 0 < len(s) <= max_order)
     out = np.empty((len(index.sets) * plain.ensemble.n_outputs, plain.bins.shape[1]))
     every = np.arange(len(index.sets))
-    tables.look_up(plain.bins, every, every, plain.ensemble.n_outputs, out, None)
+    tables.look_up(plain.bins, every, every, plain.ensemble.n_outputs, out, DEFAULT_EXECUTION)
     for c, members in enumerate(index.sets):
         axes = tables.axes(c)
         assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
-        cells = tuple(tables.maps[tables.map_ptr[a] + plain.bins[tables.axis_slot[a]]] for a in axes)
+        cells = tuple(tables.maps[tables.map_ptr[a] + plain.bins[tables.axis_feature[a]]] for a in axes)
         assert_array_equal(tables.table(c, plain.ensemble.n_outputs)[cells].T, out[c :: len(index.sets)])
         for a in axes:  # a cell ends where any leaf's condition begins or ends
-            s = tables.axis_slot[a]
-            of = [leaf for leaf in plain.leaves if set(members) <= {players.of_slot[t] for t in leaf.inside}]
+            s = tables.axis_feature[a]
+            of = [
+                leaf
+                for leaf in plain.leaves
+                if set(members) <= {players.player_of_feature[t] for t in leaf.inside}
+            ]
             changes = np.zeros(plain.n_bins[s] - 1, bool)
             for leaf in of:
                 if s in leaf.inside:
@@ -293,13 +302,13 @@ def test_streamed_components(plain, players, weighting, max_order, n_rows, monke
     """`stream_components` for few rows, `component_tables` for many."""
     decomposition = decompose(plain, players, weighting, max_order)
     index = decomposition.index
-    monkeypatch.setitem(lay_out_tables.__kwdefaults__, "max_cells", 0)
-    assert not decomposition.layout(None).tabulated.any()
+    monkeypatch.setattr(budgets, "table_cells", 0)
+    assert not decomposition.layout(DEFAULT_EXECUTION).tabulated.any()
     bins = np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy() if n_rows > 40 else plain.bins
     bins = np.minimum(bins, (plain.n_bins - 1)[:, None]).astype(bins.dtype)
     out = np.full((len(index.sets) * plain.ensemble.n_outputs, n_rows), np.nan)
     decomposition.components(bins, np.arange(len(index.sets)), out)
-    expected = plain.components(players.of_slot.tolist(), weighting, bins)
+    expected = plain.components(players.player_of_feature.tolist(), weighting, bins)
     for c, members in enumerate(index.sets):
         assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
 
@@ -320,7 +329,7 @@ def test_shapley_sums(plain, players, weighting, pairs, directly, monkeypatch):
         got = got.reshape(plain.ensemble.n_outputs, *(n,) * (1 + pairs), plain.bins.shape[1])
     else:
         got = sums(plain.bins)
-    components = plain.components(players.of_slot.tolist(), weighting, plain.bins)
+    components = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
     game = {t: sum(components.get(s, 0) for s in subsets(t)) for t in subsets(range(n))}
     expected = np.zeros_like(got)
     for chosen in combinations(range(n), 1 + pairs):

@@ -27,8 +27,8 @@ from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
+from skglex._readers._registry import find_reader
 from skglex.plotting import ComponentDisplay
-from skglex.readers._base import find_reader
 
 lgb = pytest.importorskip("lightgbm")
 # LightGBM < 4.7 says so of models trained on arrays, too

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import sklearn
 
-from skglex._memory import scaled
+from skglex._utils._memory import scaled
 
 LIMITED = Path(__file__).with_name("_limited.py")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, limits the address space")

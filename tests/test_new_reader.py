@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skglex import FeatureRemover, GlexDecomposer
-from skglex.readers import _base
+from skglex._readers import _registry
 
 D = 3
 RNG = np.random.default_rng(0)
@@ -37,7 +37,7 @@ WEIGHTINGS = ["empirical", "path_dependent"]
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
     """The line of registration."""
-    monkeypatch.setitem(_base._READERS, "_acorn", "_acorn_reader")
+    monkeypatch.setitem(_registry._READERS, "_acorn", "_acorn_reader")
 
 
 def by_hand():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from skglex._memory import scaled
-from skglex._parallel import row_chunks, run, weight_chunks
+from skglex._utils._execution import row_chunks, run, weight_chunks
+from skglex._utils._memory import scaled
 
 pytestmark = pytest.mark.mutation
 

@@ -19,7 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skglex
-from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor, _state
+from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
+from skglex._utils import _state
 from skglex.export import load_components, save_components
 
 RNG = np.random.default_rng(0)

@@ -172,7 +172,7 @@ def test_integer_codes_never_seen(max_cat_to_onehot):
     rows[:11, 0] = [-1, -0.5, 40, 1e9, 2.5, 2**24, 2**24 - 1, np.inf, -np.inf, -0.0, 8.999]
     rows[11:22, 2] = [-1, -0.5, 40, 1e9, 1.5, 2**31, 1e30, np.inf, -np.inf, np.nan, 3]
     check_against_brute_force(model, rows, np.concatenate([X[50:100], rows]))
-    # and the other weighting, from a walk through the trees
+    # and the other weighting, from a traverse through the trees
     game = path_dependent_game(model, rows, [0.0])
     decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X)
     ours = decomposer.shap_values(rows)

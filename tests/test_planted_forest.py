@@ -16,8 +16,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestClassifier, RandomPlantedForestRegressor
+from skglex._planted._kernels.split import EVEN, FIRST
 from skglex._planted._leaves import PlantedLeaves, encode_columns
-from skglex.kernels.planted_split import EVEN, FIRST
 
 # Without numba, the generator's arithmetic modulo 2**64 warns.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skglex.kernels.planted_loss import (
+from skglex._planted._kernels.loss import (
     ABSOLUTE_ERROR,
     EXPONENTIAL,
     LOG_LOSS,
@@ -18,8 +18,8 @@ from skglex.kernels.planted_loss import (
     start_row,
     update_row,
 )
-from skglex.kernels.planted_split import FEW_CODES, RANDOM, best_threshold, is_lower, sum_rows, unsplit_loss
-from skglex.kernels.random_numbers import draw_distinct, draw_weighted, next_below, next_double
+from skglex._planted._kernels.random_numbers import draw_distinct, draw_weighted, next_below, next_double
+from skglex._planted._kernels.split import FEW_CODES, RANDOM, best_threshold, is_lower, sum_rows, unsplit_loss
 
 LOSSES = {
     "squared error": SQUARED_ERROR,

@@ -24,7 +24,8 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestClassifier
-from skglex._removal import _same
+from skglex._input._raw_columns import _same
+from skglex._utils import budgets
 from skglex.exceptions import MixedColumnsWarning
 
 RNG = np.random.default_rng(1)
@@ -623,7 +624,7 @@ def test_predictions_that_are_infinite_in_float32():
 @pytest.mark.parametrize("n_rows", [100, 101])
 def test_columns_that_only_round_otherwise_stay(n_rows, monkeypatch):
     """A sum of products may be rounded otherwise in another number of rows."""
-    monkeypatch.setattr("skglex._removal._PERMUTED_ROWS", 100)
+    monkeypatch.setattr(budgets, "permuted_rows", 100)
     rows = pd.DataFrame(RNG.normal(size=(n_rows, 11)), columns=["sex", *(f"c{i}" for i in range(10))])
     others = make_column_transformer(
         (TruncatedSVD(3, random_state=0), list(rows.columns[1:])), remainder="passthrough"

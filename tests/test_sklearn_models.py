@@ -52,8 +52,8 @@ from sklearn.tree import (
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
-from skglex.ensemble._grid import Grid
-from skglex.readers._sum import last_left
+from skglex._leaves._grid import Grid
+from skglex._readers._sum import last_left
 
 # scikit-learn's own cast to float32
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
@@ -260,16 +260,16 @@ def own_margin(model, X):
     return np.asarray(margin, dtype=np.float64).reshape(len(X), -1)
 
 
-def walk(model, columns=None, weight=1.0):
+def traverse(model, columns=None, weight=1.0):
     """Every tree: its children, its columns, how its nodes send rows, its covers, its values by output."""
     columns = np.arange(model.n_features_in_) if columns is None else columns
     if isinstance(model, VotingRegressor | VotingClassifier):
         weights = np.ones(len(model.estimators_)) if model.weights is None else np.array(model.weights)
         for member, share in zip(model.estimators_, weights / weights.sum()):
-            yield from walk(member, columns, weight * share)
+            yield from traverse(member, columns, weight * share)
     elif isinstance(model, BaggingRegressor | BaggingClassifier):
         for member, own in zip(model.estimators_, model.estimators_features_):
-            yield from walk(member, columns[own], weight / len(model.estimators_))
+            yield from traverse(member, columns[own], weight / len(model.estimators_))
     elif hasattr(model, "_predictors"):
         yield from walk_hist(model, columns, weight)
     elif isinstance(model, GradientBoostingRegressor | GradientBoostingClassifier):
@@ -353,7 +353,7 @@ def path_dependent_components(model, rows):
         share = cover[left[node]] / cover[node]
         return share * a + cover[right[node]] / cover[node] * b
 
-    for tree in walk(model):
+    for tree in traverse(model):
         for s in game:
             game[s] = game[s] + expected(tree, 0, s)
     return game_components(game)

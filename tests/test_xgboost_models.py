@@ -364,7 +364,7 @@ def test_what_treelite_does_not_know_is_refused(monkeypatch, model_of):
     def refuse(booster):
         raise treelite.TreeliteError("unknown objective")
 
-    monkeypatch.setattr("skglex.readers._xgboost._without_categories", refuse)
+    monkeypatch.setattr("skglex._readers._xgboost._without_categories", refuse)
     with pytest.raises(
         ValueError, match=r"cannot read this XGBoost .* with the objective 'reg:squarederror'"
     ):

@@ -290,7 +290,7 @@ def collect() -> list[str]:
         if pytest.main(["-qq", "--collect-only", "-m", "mutation", *files], plugins=[found]):
             raise SystemExit(output.getvalue())
     for path in (PACKAGE / "kernels").glob("[!_]*.py"):
-        importlib.import_module(f"skglex.kernels.{path.stem}")
+        importlib.import_module(f"skglex._kernels.{path.stem}")
     for name, module in list(sys.modules.items()):
         path = Path(getattr(module, "__file__", None) or "/")
         if path.is_relative_to(ROOT) and not path.is_relative_to(PACKAGE / "kernels") and name != "__main__":

@@ -2,6 +2,15 @@
 
 from skglex._input._bins import bin_all, bin_chunks, bin_rows
 from skglex._input._categories import categories_of, column_values, name_categories, raw_column
+from skglex._input._feature_names import (
+    FeatureGroups,
+    column_names,
+    group_features,
+    list_features,
+    output_names,
+    resolve_features,
+)
+from skglex._input._raw_columns import RawColumns, expand_groups, find_outputs
 from skglex._input._rows import (
     as_dense,
     as_numpy,
@@ -12,3 +21,31 @@ from skglex._input._rows import (
     with_columns_of,
 )
 from skglex._input._spec import LARGEST_ZERO, InputSpec
+
+__all__ = [
+    "LARGEST_ZERO",
+    "FeatureGroups",
+    "InputSpec",
+    "RawColumns",
+    "as_dense",
+    "as_numpy",
+    "bin_all",
+    "bin_chunks",
+    "bin_rows",
+    "categories_of",
+    "check_rows",
+    "column_names",
+    "column_values",
+    "expand_groups",
+    "fill_columns",
+    "find_outputs",
+    "group_features",
+    "is_frame",
+    "list_features",
+    "name_categories",
+    "output_names",
+    "raw_column",
+    "resolve_features",
+    "take_rows",
+    "with_columns_of",
+]

@@ -12,37 +12,38 @@ from numpy.typing import NDArray
 from skglex._input._categories import categories_of, column_values, is_categorical
 from skglex._input._rows import is_frame
 from skglex._input._spec import LARGEST_ZERO, InputSpec
-from skglex._memory import scaled
-from skglex._parallel import row_chunks, run
-from skglex.ensemble import Grid
-
-# Bytes of the columns of numbers that are binned at one time.
-BIN_BUDGET = 1 << 27
+from skglex._leaves import Grid
+from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, scaled
 
 
 def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
     """Ranges of rows whose columns fit the memory set aside for them."""
-    size = max(scaled(BIN_BUDGET) // (8 * max(len(grid.features), 1)), 1024)
+    size = max(scaled(budgets.bin_bytes) // (8 * max(len(grid.features), 1)), 1024)
     return [(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
 
 
 def bin_rows(
-    X: Any, spec: InputSpec, grid: Grid, start: int = 0, stop: int | None = None, n_jobs: int | None = None
+    X: Any,
+    spec: InputSpec,
+    grid: Grid,
+    start: int = 0,
+    stop: int | None = None,
+    execution: Execution = DEFAULT_EXECUTION,
 ) -> NDArray[Any]:
-    """Bins of the rows ``start <= r < stop`` of X, of shape (n_slots, n_rows)."""
+    """Bins of the rows ``start <= r < stop`` of X, of shape (n_used_features, n_rows)."""
     stop = X.shape[0] if stop is None else stop
     out = np.empty((len(grid.features), stop - start), dtype=grid.dtype)
     # an array is shared out among threads; what is not an array spends its time in Python
     chunks = row_chunks(stop - start) if isinstance(X, np.ndarray) else [(0, stop - start)]
-    run(_bin_part, [(X, spec, grid, start + a, start + b, a, out) for a, b in chunks], n_jobs=n_jobs)
+    execution.run(_bin_part, [(X, spec, grid, start + a, start + b, a, out) for a, b in chunks])
     return out
 
 
-def bin_all(X: Any, spec: InputSpec, grid: Grid, n_jobs: int | None = None) -> NDArray[Any]:
+def bin_all(X: Any, spec: InputSpec, grid: Grid, execution: Execution = DEFAULT_EXECUTION) -> NDArray[Any]:
     """Bins of all rows, made chunk by chunk within the memory set aside for columns."""
     out = np.empty((len(grid.features), X.shape[0]), dtype=grid.dtype)
     for start, stop in bin_chunks(X, grid):
-        out[:, start:stop] = bin_rows(X, spec, grid, start, stop, n_jobs)
+        out[:, start:stop] = bin_rows(X, spec, grid, start, stop, execution)
     return out
 
 
@@ -84,8 +85,8 @@ def _bin_part(
     if spec.truncates_codes:
         columns[grid.categorical] = np.trunc(columns[grid.categorical])
     if spec.missing_zeros:
-        for slot in np.flatnonzero(np.isin(grid.features, list(spec.missing_zeros))):
-            columns[slot, np.abs(columns[slot]) <= LARGEST_ZERO] = np.nan
+        for used_feature in np.flatnonzero(np.isin(grid.features, list(spec.missing_zeros))):
+            columns[used_feature, np.abs(columns[used_feature]) <= LARGEST_ZERO] = np.nan
     grid.bin(columns, out, at)
 
 
@@ -98,17 +99,17 @@ def _check_finite(columns: NDArray[np.float64], spec: InputSpec, grid: Grid) -> 
         bad &= ~np.isnan(values)
     if not bad.any():
         return
-    slot, row = np.argwhere(bad)[0]
-    feature = int(grid.features[slot])
+    used_feature, row = np.argwhere(bad)[0]
+    feature = int(grid.features[used_feature])
     name = spec.feature_names[feature] if spec.feature_names else feature
-    if np.isnan(columns[slot, row]):
+    if np.isnan(columns[used_feature, row]):
         raise ValueError(
             f"Input X contains NaN in column {name!r}: this model takes no missing values. Impute them, in a "
             "pipeline that ends in the model, say"
         )
     raise ValueError(
         f"Input X contains infinity or a value too large for {values.dtype} in column {name!r}: got "
-        f"{float(columns[slot, row])!r}, and this model takes finite values only"
+        f"{float(columns[used_feature, row])!r}, and this model takes finite values only"
     )
 
 

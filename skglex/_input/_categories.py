@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skglex._input._rows import is_frame
 from skglex._input._spec import InputSpec
-from skglex.ensemble import Grid
+from skglex._leaves import Grid
 
 
 def raw_column(X: Any, feature: int) -> Any:
@@ -150,11 +150,11 @@ def categories_of(X: Any, spec: InputSpec) -> Mapping[int, NDArray[Any]]:
 def name_categories(X: Any, spec: InputSpec, grid: Grid) -> InputSpec:
     """Name codes after the categories in X, where the model does not keep them; a code that X lacks stays as it is."""
     names = dict(spec.categories)
-    for slot in np.flatnonzero(grid.categorical):
-        feature = int(grid.features[slot])
+    for used_feature in np.flatnonzero(grid.categorical):
+        feature = int(grid.features[used_feature])
         if feature in spec.encoders:
             codes, first = np.unique(column_values(X, feature, spec).astype(np.int64), return_index=True)
-            names[feature] = grid.slot_cuts(int(slot)).astype(np.int64).astype(object)
+            names[feature] = grid.cuts_of(int(used_feature)).astype(np.int64).astype(object)
             found = np.asarray(raw_column(X, feature), dtype=object)[first]
             names[feature][codes[codes >= 0]] = found[codes >= 0]
     return replace(spec, categories=names)

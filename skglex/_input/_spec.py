@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._state import PlainState
+from skglex._utils import PlainState
 
 # LightGBM counts values up to this size as zero.
 LARGEST_ZERO = float(np.float32(1e-35))

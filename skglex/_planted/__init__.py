@@ -3,3 +3,5 @@
 from skglex._planted._classifier import RandomPlantedForestClassifier
 from skglex._planted._leaves import PlantedLeaves
 from skglex._planted._regressor import RandomPlantedForestRegressor
+
+__all__ = ["PlantedLeaves", "RandomPlantedForestClassifier", "RandomPlantedForestRegressor"]

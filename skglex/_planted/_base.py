@@ -15,12 +15,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from skglex._input import as_numpy
-from skglex._parallel import run
 from skglex._planted._categories import category_codes, encode_categories, order_by_target, ranks
+from skglex._planted._kernels.growth import grow_family
+from skglex._planted._kernels.split import RANDOM
 from skglex._planted._leaves import PlantedLeaves, encode_columns
-from skglex._state import VersionedState, restore_on_failure
-from skglex.kernels.planted_forest import grow_family
-from skglex.kernels.planted_split import RANDOM
+from skglex._utils import Execution, VersionedState, restore_on_failure
 
 _NUMBERS = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
 
@@ -94,13 +93,8 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
         seeds = check_random_state(self.random_state).randint(
             np.iinfo(np.int64).max, size=self.n_estimators, dtype=np.int64
         )[n_old:]
-        grown = run(
-            self._grower(*data),
-            [(np.uint64(seed),) for seed in seeds],
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-            label="growing",
-        )
+        execution = Execution(self.n_jobs, self.verbose)
+        grown = execution.run(self._grower(*data), [(np.uint64(seed),) for seed in seeds], label="growing")
         if grown:
             parts, gains = zip(*grown)
             self.leaves_ = PlantedLeaves.concatenate(list(parts) if old is None else [old, *parts])
@@ -160,7 +154,7 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
 
     def _margin(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        return self.leaves_.predict(self._encode(X), self.n_jobs)
+        return self.leaves_.predict(self._encode(X), Execution(self.n_jobs))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

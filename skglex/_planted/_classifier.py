@@ -12,9 +12,9 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
-from skglex._links import inverse_link
 from skglex._planted._base import BasePlantedForest
-from skglex.kernels.planted_loss import ABSOLUTE_ERROR, EXPONENTIAL, LOG_LOSS, SQUARED_ERROR
+from skglex._planted._kernels.loss import ABSOLUTE_ERROR, EXPONENTIAL, LOG_LOSS, SQUARED_ERROR
+from skglex._response import inverse_link
 
 _LOSSES = {
     "log_loss": LOG_LOSS,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._parallel import row_chunks, run
-from skglex.kernels.planted_forest import add_leaves
+from skglex._planted._kernels.growth import add_leaves
+from skglex._utils import DEFAULT_EXECUTION, Execution, row_chunks
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,13 @@ class PlantedLeaves:
         joined["family"] = np.concatenate([p.family + np.int32(f) for p, f in zip(parts, families)])
         return cls(**joined)
 
-    def predict(self, X: NDArray[np.float64], n_jobs: int | None = None) -> NDArray[np.float64]:
+    def predict(
+        self, X: NDArray[np.float64], execution: Execution = DEFAULT_EXECUTION
+    ) -> NDArray[np.float64]:
         """Mean over the families of the sum of the values of the boxes that hold each row of ``X``."""
         out = np.zeros((X.shape[0], self.values.shape[1]))
         boxes = (self.leaf_ptr, self.feature, self.lo, self.hi, self.missing, self.values)
-        run(add_leaves, [(X[a:b], *boxes, out[a:b]) for a, b in row_chunks(X.shape[0])], n_jobs=n_jobs)
+        execution.run(add_leaves, [(X[a:b], *boxes, out[a:b]) for a, b in row_chunks(X.shape[0])])
         return out / self.n_families
 
 

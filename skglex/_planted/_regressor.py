@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from skglex._planted._base import BasePlantedForest
-from skglex.kernels.planted_loss import SQUARED_ERROR
+from skglex._planted._kernels.loss import SQUARED_ERROR
 
 
 class RandomPlantedForestRegressor(RegressorMixin, BasePlantedForest):

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer_checks import check_decomposer
-from skglex._optional import import_optional
-from skglex._warnings import warn_user
+from skglex._decomposition import check_decomposer
+from skglex._utils import budgets, import_optional, warn_user
 from skglex.components import Axis, Component
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
 
-# Numbers in the score tables of an exported model: 1 GB.
-_LARGEST = 1 << 27
 _LINKS = {"identity": "identity", "exponential": "log", "sigmoid": "logit", "softmax": "mlogit"}
 
 
@@ -180,7 +177,7 @@ def _check_size(bins: list[list[Any]], members: list[tuple[int, ...]], n_outputs
     size = n_outputs * sum(
         float(np.prod([_n_bins(_level(bins, j, len(term))) for j in term], dtype=float)) for term in members
     )
-    if size > _LARGEST:
+    if size > budgets.ebm_cells:
         raise ValueError(
             f"the tables of the exported model would have {size:,.0f} numbers ({size / 2**27:,.1f} GiB). Use "
             "max_interaction=1, restrict features, or train on fewer bins (max_bin)"
@@ -217,12 +214,12 @@ def _bin_weights(decomposer: GlexDecomposer, bins: list[list[Any]], term: tuple[
     shape = tuple(_n_bins(_level(bins, j, len(term))) for j in term)
     flat = np.zeros(len(background.weight), np.int64)
     for j, size in zip(term, shape):
-        slot = int(np.searchsorted(grid.features, j))
+        used_feature = int(np.searchsorted(grid.features, j))
         level = _level(bins, j, len(term))
-        if grid.categorical[slot]:
+        if grid.categorical[used_feature]:
             of_bin = np.array([*range(1, len(level) + 1), size - 1, 0])
         else:
-            of_bin = np.array([1, *(1 + np.searchsorted(level, grid.edges(slot), side="right")), 0])
-        flat = flat * size + of_bin[background.bins[slot]]
+            of_bin = np.array([1, *(1 + np.searchsorted(level, grid.edges(used_feature), side="right")), 0])
+        flat = flat * size + of_bin[background.bins[used_feature]]
     weights = np.bincount(flat, weights=background.weight, minlength=int(np.prod(shape)))
     return weights.reshape(shape)

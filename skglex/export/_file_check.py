@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._links import is_link
+from skglex._response import is_link
 
 _DESCRIPTION: dict[str, type | tuple[type, ...]] = {
     "version": str,

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skglex._decomposer_checks import check_decomposer
+from skglex._decomposition import check_decomposer
 from skglex._input import column_values, is_frame, raw_column
-from skglex._optional import import_optional
+from skglex._utils import import_optional
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skglex._decomposer_checks import check_decomposer, check_order, output_position
-from skglex._memory import check_memory
-from skglex._optional import import_optional
+from skglex._decomposition import check_decomposer, check_order, output_position
+from skglex._utils import check_memory, import_optional
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
@@ -73,7 +72,7 @@ def to_shapiq(
     values[:, 0] = np.ravel(decomposer.intercept_)[position]
     for start, stop, bins in decomposer._binned(Xt, width):
         part = np.empty((width, stop - start))
-        decomposer._decomposition.components(bins, chosen, part, n_jobs=decomposer.n_jobs)
+        decomposer._decomposition.components(bins, chosen, part, decomposer._execution)
         values[start:stop, 1:] = part.reshape(decomposer._n_outputs, len(chosen), stop - start)[position].T
     keys = [(), *(sets[c] for c in chosen)]
     lookup = {tuple(int(player) for player in key): i for i, key in enumerate(keys)}

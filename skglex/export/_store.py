@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer_checks import check_decomposer
+from skglex._decomposition import check_decomposer
 from skglex._input import InputSpec
-from skglex._state import check_schema
+from skglex._utils import budgets, check_schema
 from skglex._version import __version__
-from skglex.components import LARGEST_TABLE
 from skglex.export._file_check import check_description, check_numbers
 from skglex.export._stored_components import StoredComponents
 
@@ -65,20 +64,20 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
     decomposer._require_components()
     grid, spec = decomposer._model.ensemble.grid, decomposer._model.input
     codes = {
-        int(grid.features[s]): grid.slot_cuts(s).astype(np.int64).tolist()
+        int(grid.features[s]): grid.cuts_of(s).astype(np.int64).tolist()
         for s in np.flatnonzero(grid.categorical).tolist()
     }
     components, edges, values, size = [], [], [], 0
     for i, component in enumerate(decomposer.components_):
         axes, table = decomposer._component_table(i)
         size += table.size
-        if size > LARGEST_TABLE:
+        if size > budgets.largest_table_cells:
             raise ValueError(
-                f"the tables have more than {LARGEST_TABLE:,} cells (1 GiB). Use max_interaction or features, or "
+                f"the tables have more than {budgets.largest_table_cells:,} cells (1 GiB). Use max_interaction or features, or "
                 "train on fewer bins (max_bin)"
             )
-        tables = decomposer._decomposition.layout(decomposer.n_jobs)
-        columns = grid.features[tables.axis_slot[list(tables.axes(i))]].tolist()
+        tables = decomposer._decomposition.layout(decomposer._execution)
+        columns = grid.features[tables.axis_feature[list(tables.axes(i))]].tolist()
         components.append({"name": component.name, "features": list(component.features), "columns": columns})
         edges += [axis.edges for axis in axes if not axis.categorical]
         values.append(np.ravel(table))

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._input import InputSpec, bin_all, check_rows, is_frame
+from skglex._leaves import Grid
 from skglex.components import Axis, Component, Components, bins_along
-from skglex.ensemble import Grid
 
 
 class StoredComponents:
@@ -207,10 +207,10 @@ class StoredComponents:
 
     def _look_up(self, position: int, bins: NDArray[Any]) -> NDArray[np.float64]:
         axes, values = self._tables[position]
-        slots = np.searchsorted(self._grid.features, self._columns[position])
+        used_features = np.searchsorted(self._grid.features, self._columns[position])
         cells = []
-        for axis, slot in zip(axes, slots.tolist()):
-            cells.append(bins_along(axis, self._grid.slot_cuts(slot))[bins[slot]])
+        for axis, used_feature in zip(axes, used_features.tolist()):
+            cells.append(bins_along(axis, self._grid.cuts_of(used_feature))[bins[used_feature]])
         found: NDArray[np.float64] = values[tuple(cells)]
         return found
 

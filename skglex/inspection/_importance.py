@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.components import component_means, shapley_means, strongest, sum_by_feature_and_order
-from skglex.ensemble import Background
+from skglex._decomposition import component_means, shapley_means, strongest, sum_by_feature_and_order
+from skglex._leaves import Background
 from skglex.inspection._tables import as_table, label_columns, weighted_bins
 
 if TYPE_CHECKING:
@@ -83,7 +83,10 @@ def component_importance(
     orders = decomposer._decomposition.orders
     if by == "component":
         chosen, means = strongest(
-            decomposer._decomposition, background, len(orders) if k is None else int(k), **decomposer._work
+            decomposer._decomposition,
+            background,
+            len(orders) if k is None else int(k),
+            execution=decomposer._execution,
         )
         names = [decomposer._component_names[c] for c in chosen]
         return as_table(
@@ -148,7 +151,7 @@ def feature_importance(
     elif X is None:
         means = decomposer.feature_importances_.reshape(-1, decomposer._n_outputs)
     else:
-        means = shapley_means(decomposer._decomposition, background, **decomposer._work)
+        means = shapley_means(decomposer._decomposition, background, execution=decomposer._execution)
     ranking = np.argsort(-means.sum(axis=1), kind="stable")
     features = [decomposer.explained_features_[i] for i in ranking]
     return as_table({"feature": features, **label_columns(decomposer, "importance", means[ranking])})
@@ -157,5 +160,5 @@ def feature_importance(
 def _by_feature_and_order(decomposer: GlexDecomposer, background: Background) -> NDArray[np.float64]:
     """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|`` over q: (n_features, n_orders, n_outputs)."""
     decomposer._require_components()
-    means = component_means(decomposer._decomposition, background, **decomposer._work)
+    means = component_means(decomposer._decomposition, background, execution=decomposer._execution)
     return sum_by_feature_and_order(decomposer._decomposition, means)

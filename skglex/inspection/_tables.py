@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from skglex._decomposer_checks import check_decomposer
-from skglex._distributed import is_dask, partitions_of
+from skglex._dask import is_dask, partitions_of
+from skglex._decomposition import check_decomposer
 from skglex._input import bin_all
-from skglex.ensemble import Background
+from skglex._leaves import Background
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
@@ -32,7 +32,7 @@ def weighted_bins(decomposer: GlexDecomposer, X: Any, sample_weight: Any) -> Bac
         partitioned: Background = decomposer._partitioned(partitions_of(X, sample_weight))
         return partitioned
     Xt = decomposer._check_X(X)
-    bins = bin_all(Xt, decomposer._model.input, decomposer._model.ensemble.grid, decomposer.n_jobs)
+    bins = bin_all(Xt, decomposer._model.input, decomposer._model.ensemble.grid, decomposer._execution)
     weight = _check_sample_weight(
         sample_weight, np.empty((bins.shape[1], 0)), dtype=np.float64, ensure_non_negative=True
     )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer_checks import check_decomposer, check_order
-from skglex._memory import rows_at_a_time
+from skglex._decomposition import check_decomposer, check_order
+from skglex._utils import rows_at_a_time
 from skglex.inspection._tables import as_table, label_columns, weighted_bins
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
     if decomposer._decomposition.complete:
         margin = parts.sum(axis=0) + intercept
     else:
-        margin = decomposer._decomposition.margins(bins, decomposer.n_jobs)
+        margin = decomposer._decomposition.margins(bins, decomposer._execution)
         parts = np.concatenate([parts, (margin - intercept - parts.sum(axis=0))[None]])
         labels.append("remainder")
         counts.append(0)
@@ -142,7 +142,7 @@ def truncated_margin(
     cut = decomposer._squeeze(margin.T)
     if not return_r2:
         return cut
-    r2 = _r2(decomposer._decomposition.margins(bins, decomposer.n_jobs), margin, weight)
+    r2 = _r2(decomposer._decomposition.margins(bins, decomposer._execution), margin, weight)
     return cut, (float(r2[0]) if len(r2) == 1 else r2)
 
 
@@ -156,7 +156,7 @@ def _sum_by_order(decomposer: GlexDecomposer, bins: NDArray[Any], n_orders: int)
     for start in range(0, n if len(chosen) else 0, size):
         some = np.ascontiguousarray(bins[:, start : start + size])
         values = np.empty((len(chosen) * n_outputs, some.shape[1]))
-        decomposer._decomposition.components(some, chosen, values, n_jobs=decomposer.n_jobs)
+        decomposer._decomposition.components(some, chosen, values, decomposer._execution)
         blocks = values.reshape(n_outputs, len(chosen), -1)
         for q in range(n_orders):
             out[q, :, start : start + size] = blocks[:, orders[chosen] == q + 1].sum(axis=1)

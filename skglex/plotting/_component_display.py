@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from skglex._decomposer_checks import output_position
-from skglex._optional import import_optional
+from skglex._decomposition import output_position
+from skglex._utils import import_optional
 from skglex.components import Component
 from skglex.plotting._axis_view import Rows
 from skglex.plotting._draw import draw_panel

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer_checks import output_position
-from skglex._optional import import_optional
-from skglex.components import sum_by_feature_and_order
+from skglex._decomposition import output_position, sum_by_feature_and_order
+from skglex._utils import import_optional
 from skglex.plotting._style import COLOURS, bare, make_axes, margin_label
 
 

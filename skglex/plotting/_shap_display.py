@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer_checks import output_position
-from skglex._optional import import_optional
+from skglex._decomposition import output_position
+from skglex._utils import import_optional
 from skglex.plotting._axis_view import AxisView, Rows, view_axis
 from skglex.plotting._draw import draw_background, draw_scale, legend_above, step_line
 from skglex.plotting._style import COLOURS, bare, make_axes, margin_label

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposer_checks import output_position
+from skglex._decomposition import output_position
 from skglex._input import is_frame, take_rows
-from skglex._optional import import_optional
+from skglex._utils import import_optional
 from skglex.plotting._style import ADDS, TAKES, bare, make_axes, margin_label, number
 
 

@@ -1,0 +1,203 @@
+"""A background that stays in partitions: averages over it are sums over them, and no row is gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from hashlib import sha256
+from threading import Lock
+from typing import Any
+
+import dask
+import numpy as np
+from dask.delayed import Delayed, delayed
+from numpy.typing import NDArray
+
+from skglex._dask._partitions import Partitions, active_client, check_weight, share
+from skglex._leaves import Background, Empirical, LeafEnsemble, PatternGroups, Players, RankedSubsets
+from skglex._utils import Execution, budgets
+
+# Partitions whose sums one task adds.
+_FAN_IN = 8
+_LOCK = Lock()
+_IN_PARTITIONS = (
+    "this needs all rows of the background in one place, but they are in the partitions of a Dask collection. Pass "
+    "rows X, or fit with n_background, which draws a sample"
+)
+_NO_ACCESS = (
+    "the background of this decomposer is in the partitions of a Dask collection, which a copy (pickled, or sent to a "
+    "worker) does not have. Ask the fitted decomposer itself"
+)
+
+
+class PartitionedBackground:
+    """A binned background in the partitions of a Dask collection.
+
+    With a cluster the binned partitions stay in the memory of its workers, for as long as this object lives. Without,
+    they are read and binned anew for each average, so that no more than one partition per thread is in memory.
+
+    Parameters
+    ----------
+    partitions : Partitions
+    read : callable
+        From a partition's rows and weights to its `Background`, whose weights are scaled by a power of two, and the
+        exponent of that.
+    prove : callable
+        The same, with a proof that the model was read exactly.
+    """
+
+    def __init__(
+        self,
+        partitions: Partitions,
+        read: Callable[[Any, Any], tuple[Background, int]],
+        prove: Callable[[Any, Any], tuple[Background, int]],
+    ) -> None:
+        kept = active_client() is not None
+        proved = _read_all(partitions, prove)
+        if kept:
+            proved = list(dask.persist(*proved))
+        self._parts = proved if kept else _read_all(partitions, read)
+        sizes = dask.compute(*[delayed(_size)(part) for part in proved])
+        n_rows, mantissa, squares, exponent = (np.array(column) for column in zip(*sizes))
+        self.n_rows = int(n_rows.sum())
+        self._rows = [part for part, n in zip(partitions.rows, n_rows) if n]
+        if not mantissa.any():
+            raise ValueError("sample_weight is zero for every row: the background would be empty")
+        exponent -= exponent[mantissa > 0].max()
+        scaled = np.ldexp(mantissa, exponent)
+        self.total = float(scaled.sum())
+        self.effective_rows = self.total**2 / float(np.ldexp(squares, 2 * exponent).sum())
+        self._share = scaled / self.total
+        self.weighting = PartitionedEmpirical(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_parts": None, "_rows": None}
+
+    def average(self, compute: Callable[[Background], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The average over all rows of what ``compute`` averages over those of one partition.
+
+        Added in the order of the partitions, whichever worker had them, so it is the same on any cluster.
+        """
+        if self._parts is None:
+            raise ValueError(_NO_ACCESS)
+        task = share(compute)
+        terms = [
+            delayed(_weighted)(part, task, weight)
+            for part, weight in zip(self._parts, self._share.tolist())
+            if weight > 0
+        ]
+        while len(terms) > 1:
+            terms = [delayed(_add)(terms[i : i + _FAN_IN]) for i in range(0, len(terms), _FAN_IN)]
+        average: NDArray[np.float64] = terms[0].compute()
+        return average
+
+    def any_pair(self, compute: Callable[[Any, Any], NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        """Where ``compute``, of the rows of any partition and of those of the next (the first after the last), is true.
+
+        Of rows as they were given, not binned.
+        """
+        task = share(compute)
+        found = [delayed(_call)(task, *pair) for pair in zip(self._rows, [*self._rows[1:], self._rows[0]])]
+        return np.asarray(np.any(dask.compute(*found), axis=0))
+
+    @property
+    def bins(self) -> NDArray[np.unsignedinteger]:
+        raise ValueError(_IN_PARTITIONS)
+
+    @property
+    def weight(self) -> NDArray[np.float64]:
+        raise ValueError(_IN_PARTITIONS)
+
+
+class PartitionedEmpirical:
+    """Shares of a partitioned background: those of the partitions, averaged.
+
+    What was asked for once is kept, for all leaves, and goes along with copies, which need no background then.
+    """
+
+    def __init__(self, background: PartitionedBackground) -> None:
+        self.background = background
+        self._kept: dict[tuple[Any, ...], NDArray[np.float64]] = {}
+
+    def joint_weights(
+        self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], execution: Execution
+    ) -> NDArray[np.float64]:
+        compute = partial(_joint, ensemble=ensemble, averaged=averaged)
+        return self._keep(("joint", np.packbits(averaged).tobytes()), ensemble.n_leaves, compute)
+
+    def table_weights(
+        self, ensemble: LeafEnsemble, players: Players, groups: PatternGroups, first: int, last: int
+    ) -> NDArray[np.float64]:
+        ptr = players.coalition_ptr
+        compute = partial(
+            _fixed, ensemble=ensemble, players=players, groups=groups, first=0, last=groups.n_groups
+        )
+        kept = self._keep(("fixed", _digest(ptr)), int(ptr[-1]), compute)
+        return kept[ptr[groups.group_leaf[first]] : ptr[groups.group_leaf[last]]]
+
+    def ranked_weights(
+        self, ensemble: LeafEnsemble, players: Players, wanted: RankedSubsets, execution: Execution
+    ) -> NDArray[np.float64]:
+        compute = partial(_ranked, ensemble=ensemble, players=players, wanted=wanted)
+        return self._keep(("ranked", _digest(wanted.leaves), wanted.max_order), wanted.size, compute)
+
+    def can_keep(self, size: int) -> bool:
+        """Whether so many numbers more are kept."""
+        return sum(map(len, self._kept.values())) + size <= budgets.kept_dask_weights
+
+    def _keep(
+        self, key: tuple[Any, ...], size: int, compute: Callable[..., NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        with _LOCK:  # several threads ask for parts of the same
+            if key not in self._kept:
+                if not self.can_keep(size):
+                    raise ValueError(
+                        f"the weights of the leaves are {size:,} numbers more, and a background in Dask partitions "
+                        f"keeps {budgets.kept_dask_weights:,} at most. Set max_interaction (2 gives main effects and pairs), or "
+                        "n_background, to draw a sample"
+                    )
+                self._kept[key] = self.background.average(compute) if size else np.empty(0)
+            return self._kept[key]
+
+
+def _digest(array: NDArray[np.int64]) -> bytes:
+    return sha256(array.tobytes()).digest()
+
+
+def _read_all(partitions: Partitions, read: Callable[..., Any]) -> list[Delayed]:
+    task = share(read)
+    return [delayed(_read)(task, X, weight) for X, weight in zip(partitions.rows, partitions.weights)]
+
+
+def _read(read: Callable[..., Any], X: Any, weight: Any) -> Any:
+    return read(X, check_weight(weight, X.shape[0]))
+
+
+def _call(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
+
+
+def _size(part: tuple[Background, int]) -> tuple[int, float, float, int]:
+    """Number of rows, and the sums of their weights and of the squares, as numbers and a power of two."""
+    background, exponent = part
+    return len(background.weight), background.total, float((background.weight**2).sum()), exponent
+
+
+def _weighted(part: tuple[Background, int], compute: Callable[..., Any], weight: float) -> Any:
+    return weight * compute(part[0])
+
+
+def _add(terms: list[Any]) -> Any:
+    return sum(terms[1:], terms[0])
+
+
+def _joint(part: Background, *, ensemble: LeafEnsemble, averaged: NDArray[np.bool_]) -> NDArray[np.float64]:
+    return Empirical(part).joint_weights(ensemble, averaged, Execution(1))
+
+
+def _fixed(part: Background, *, first: int, last: int, **model: Any) -> NDArray[np.float64]:
+    return Empirical(part).table_weights(**model, first=first, last=last)
+
+
+def _ranked(part: Background, **model: Any) -> NDArray[np.float64]:
+    return Empirical(part).ranked_weights(**model, execution=Execution(1))

@@ -1,0 +1,103 @@
+"""Methods that take rows, lazily on Dask collections: partition by partition, the fitted estimator sent once."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.delayed import delayed
+from numpy.typing import NDArray
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted
+
+from skglex._dask._partitions import rows_of, share
+from skglex._input import as_dense, is_frame
+
+
+def map_rows(estimator: Any, method: str, X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``estimator.method(*args, X)`` as a Dask array, or as a Dask data frame where ``set_output`` asks for one.
+
+    One row of the background goes through it now, for the shape and type of the result; none of X.
+    """
+    check_is_fitted(estimator)
+    container = _container(estimator) if method == "transform" else "default"
+    alone = _for_workers(estimator)
+    call = getattr(alone, method)
+    meta = np.asarray(call(*args, _one_row(alone, X), **kwargs))[:0]
+    names = alone.get_feature_names_out() if container == "pandas" else None
+    task = share(alone)
+    if names is not None and is_frame(X):
+        import pandas as pd
+
+        frame = pd.DataFrame(meta, columns=names, index=X._meta.index[:0])
+        return X.map_partitions(_frame_of, task, method, meta, names, meta=frame)
+    blocks = [
+        da.from_delayed(
+            delayed(_values_of)(part, task, method, meta, args, kwargs), (n, *meta.shape[1:]), meta.dtype
+        )
+        for part, n in zip(rows_of(X), _lengths(X))
+    ]
+    out = da.concatenate(blocks, allow_unknown_chunksizes=True)
+    if names is None:
+        return out
+    import dask.dataframe as dd
+
+    return dd.from_dask_array(out, columns=list(names))
+
+
+def _values_of(
+    part: Any, estimator: Any, method: str, meta: NDArray[Any], args: Any = (), kwargs: Any = None
+) -> NDArray[Any]:
+    """What the method gives for one partition, which may be empty."""
+    if not part.shape[0]:
+        return meta
+    return np.asarray(getattr(estimator, method)(*args, part, **(kwargs or {})))
+
+
+def _frame_of(part: Any, estimator: Any, method: str, meta: NDArray[Any], names: NDArray[Any]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(_values_of(part, estimator, method, meta), columns=names, index=part.index)
+
+
+def _for_workers(estimator: Any) -> Any:
+    """A copy that returns arrays, in one thread: Dask runs several partitions at a time."""
+    alone = copy(estimator)
+    alone.n_jobs, alone.verbose = 1, 0
+    if hasattr(alone, "set_output"):
+        vars(alone).pop("_sklearn_output_config", None)  # shared with the original
+        alone.set_output(transform="default")
+    return alone
+
+
+def _container(estimator: Any) -> str:
+    container = str(_get_output_config("transform", estimator)["dense"])
+    if container not in ("default", "pandas"):
+        raise ValueError(
+            f"transform of a Dask collection returns Dask arrays or data frames of pandas, not {container!r}. Use "
+            'set_output(transform="pandas") or "default"'
+        )
+    return container
+
+
+def _lengths(X: Any) -> list[float]:
+    return list(X.chunks[0]) if isinstance(X, da.Array) else [np.nan] * X.npartitions
+
+
+def _one_row(estimator: Any, X: Any) -> Any:
+    """A row of the background, in the form that X has."""
+    row = estimator._row
+    if hasattr(row, "to_pandas"):
+        row = row.to_pandas()
+    if not is_frame(X):
+        if estimator._preprocess is None and not estimator._model.input.encoders:
+            return np.zeros((1, X.shape[1]))
+        values = row.to_numpy() if is_frame(row) else as_dense(row)
+        return values if values.shape[1] == X.shape[1] else np.resize(values, (1, X.shape[1]))
+    import pandas as pd
+
+    if is_frame(row):
+        return row.reindex(columns=X.columns)
+    return pd.DataFrame(np.resize(as_dense(row), (1, len(X.columns))), columns=X.columns)

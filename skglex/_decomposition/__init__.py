@@ -1,0 +1,24 @@
+"""Split a leaf ensemble into components: which there are, their tables, and everything summed from them."""
+
+from skglex._decomposition._decomposition import Decomposition, average_out
+from skglex._decomposition._explained import check_decomposer, check_order, output_position
+from skglex._decomposition._importance import (
+    component_means,
+    shapley_means,
+    strongest,
+    sum_by_feature_and_order,
+)
+from skglex._decomposition._index import TooManyComponents
+
+__all__ = [
+    "Decomposition",
+    "TooManyComponents",
+    "average_out",
+    "check_decomposer",
+    "check_order",
+    "component_means",
+    "output_position",
+    "shapley_means",
+    "strongest",
+    "sum_by_feature_and_order",
+]

@@ -1,0 +1,134 @@
+"""Mean absolute values over given rows: of components, and of SHAP values."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._decomposition._decomposition import Decomposition
+from skglex._kernels.moments import mean_absolute
+from skglex._leaves import Background
+from skglex._utils import DEFAULT_EXECUTION, Execution, rows_at_a_time, weight_chunks
+
+# Components whose means are computed at a time while the strongest are looked for.
+_BATCH = 64
+
+
+def component_means(
+    decomposition: Decomposition,
+    background: Background,
+    chosen: NDArray[np.int64] | None = None,
+    execution: Execution = DEFAULT_EXECUTION,
+) -> NDArray[np.float64]:
+    """Weighted means of ``|m_S|`` over rows, of all components or of the chosen: shape (n_sets, n_outputs)."""
+    if chosen is None:
+        chosen = np.arange(len(decomposition.index.sets))
+    compute = partial(_component_means, decomposition, chosen=chosen, execution=execution)
+    return background.average(compute)
+
+
+def _component_means(
+    decomposition: Decomposition,
+    background: Background,
+    *,
+    chosen: NDArray[np.int64],
+    execution: Execution,
+) -> NDArray[np.float64]:
+    """A tabulated component takes one look at the rows, for the weight in each cell of its table.
+
+    The others are evaluated, chunk of rows by chunk. No array of all rows and all components is ever made.
+    """
+    bins, weight, tables = background.bins, background.weight, decomposition.tables(execution)
+    n_outputs = decomposition.n_outputs
+    out = np.empty((len(chosen), n_outputs))
+    by_table = np.flatnonzero(tables.tabulated[chosen])
+    parts = [by_table[a:b] for a, b in weight_chunks(np.ones(len(by_table)), 8)]
+    means = [np.empty((len(part), n_outputs)) for part in parts]
+    layout = (tables.axis_ptr, tables.axis_feature, tables.map_ptr, tables.maps, tables.stride)
+    execution.run(
+        mean_absolute,
+        [
+            (bins, weight, *layout, tables.table_ptr, tables.n_cells, tables.values, chosen[part], mean)
+            for part, mean in zip(parts, means)
+        ],
+        label="importances",
+    )
+    for part, mean in zip(parts, means):
+        out[part] = mean
+
+    streamed = np.flatnonzero(~tables.tabulated[chosen])
+    if len(streamed):
+        width = len(streamed) * n_outputs
+        total = np.zeros(width)
+        size = rows_at_a_time(width)
+        for start in range(0, len(weight), size):
+            some = np.ascontiguousarray(bins[:, start : start + size])
+            values = np.empty((width, some.shape[1]))
+            decomposition.components(some, chosen[streamed], values, execution=execution)
+            total += np.abs(values, out=values) @ weight[start : start + size]
+        out[streamed] = total.reshape(n_outputs, -1).T / weight.sum()
+    return out
+
+
+def sum_by_feature_and_order(decomposition: Decomposition, means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|``, divided by q: (n_players, n_orders, ...)."""
+    n_orders = int(decomposition.orders.max(initial=0))
+    out = np.zeros((decomposition.n_players, n_orders, *means.shape[1:]))
+    for members, mean in zip(decomposition.index.sets, means):
+        for j in members:
+            out[j, len(members) - 1] += mean / len(members)
+    return out
+
+
+def shapley_means(
+    decomposition: Decomposition, background: Background, execution: Execution = DEFAULT_EXECUTION
+) -> NDArray[np.float64]:
+    """Weighted means of ``|phi_k|`` over rows: shape (n_players, n_outputs)."""
+    return background.average(partial(_shapley_means, decomposition, execution=execution))
+
+
+def _shapley_means(
+    decomposition: Decomposition, background: Background, execution: Execution
+) -> NDArray[np.float64]:
+    bins, weight = background.bins, background.weight
+    total = np.zeros((decomposition.n_outputs, decomposition.n_players))
+    size = rows_at_a_time(total.size)
+    for start in range(0, len(weight), size):
+        part = np.ascontiguousarray(bins[:, start : start + size])
+        values = decomposition.shapley(part, execution=execution)
+        total += np.abs(values, out=values) @ weight[start : start + size]
+    return np.asarray(total.T / weight.sum())
+
+
+def strongest(
+    decomposition: Decomposition,
+    background: Background,
+    k: int,
+    execution: Execution = DEFAULT_EXECUTION,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Positions and means of the k components with the largest mean (summed over outputs), largest first.
+
+    No mean is larger than the largest entry of the table: the components are gone through by that bound, and
+    those that cannot be among the k strongest any more are never evaluated.
+    """
+    tables, n_sets = decomposition.tables(execution), len(decomposition.index.sets)
+    bound = np.full(n_sets, np.inf)
+    for c in np.flatnonzero(tables.tabulated):
+        table = tables.table(int(c), decomposition.n_outputs)
+        bound[c] = np.maximum(table, -table).reshape(-1, table.shape[-1]).max(axis=0).sum()
+    bound *= 1 + 1e-9  # a mean is rounded
+    candidates = np.argsort(-bound, kind="stable")
+    total = np.full(n_sets, -np.inf)
+    means = np.empty((n_sets, decomposition.n_outputs))
+    done, batch = 0, max(int((~tables.tabulated).sum()), k, _BATCH)
+    while done < len(candidates):
+        chosen = np.sort(candidates[done : done + batch])
+        means[chosen] = component_means(decomposition, background, chosen, execution=execution)
+        total[chosen] = means[chosen].sum(axis=1)
+        done, batch = done + len(chosen), _BATCH
+        if done >= k and np.partition(total, -k)[-k] > bound[candidates[done:]].max(initial=-np.inf):
+            break
+    found = np.argsort(-total, kind="stable")[:k]
+    return found, means[found]

@@ -1,0 +1,187 @@
+"""Patterns: for a row and some leaves, the bit mask of the conditions that the row violates.
+
+Leaves with common conditions form a *group*, which has one bit per distinct condition (a condition and
+its complement share one). What a row gets from the leaves of a group depends on its pattern alone, so one
+table look-up per group and row replaces the work leaf by leaf.
+"""
+
+import numpy as np
+
+from skglex._kernels._compile import njit
+
+BLOCK = 1024  # rows whose bins, patterns and sums stay in cache together
+LONG_BLOCK = 2048  # rows that a group's table is brought into cache for
+TOUCHED = 128  # places in tables that are fetched at a time for a single row
+FEW_ROWS = 8  # fewer rows are taken one by one
+
+
+@njit(cache=True, nogil=True)
+def violations(bins, start, stop, conditions, ids, bits, first, last, pattern):
+    """Set, in ``pattern[r]``, bit ``bits[e]`` where row ``start + r`` violates condition ``ids[e]``."""
+    n = stop - start
+    zero = pattern.dtype.type(0)
+    one = pattern.dtype.type(1)
+    for r in range(n):
+        pattern[r] = zero
+    for e in range(first, last):
+        c = ids[e]
+        b = bins[conditions.feature[c], start:stop]
+        bit = pattern.dtype.type(one << pattern.dtype.type(bits[e]))
+        if conditions.mask[c] >= 0:
+            mask = conditions.masks[conditions.mask[c] :]
+            for r in range(n):
+                if mask[b[r]] == 0:
+                    pattern[r] |= bit
+        else:
+            lo = conditions.lo[c]
+            width = b.dtype.type(conditions.hi[c] - lo)
+            missing = conditions.missing[c]
+            for r in range(n):
+                out = (b.dtype.type(b[r] - lo) >= width) & (b[r] != missing)
+                pattern[r] = pattern.dtype.type(pattern[r] | (bit if out else zero))
+
+
+@njit(cache=True, nogil=True)
+def group_leaves(
+    leaf_ptr, leaf_condition, complement, leaf_kind, max_bits, group_of, bit, flip, first_of_bit, n_bits
+):
+    """Join neighbouring leaves greedily while their distinct conditions fit ``max_bits``.
+
+    ``leaf_kind`` (the tree's output) never mixes within a group. Writes each leaf's group, each leaf
+    condition's bit in it, whether that bit stands for the complement, and whether it is the first with that bit;
+    returns the number of groups. A leaf with more conditions than fit gets a group of its own.
+    """
+    n_leaves = leaf_ptr.shape[0] - 1
+    bit_of = np.full(complement.shape[0], -1, np.int64)
+    owner = np.full(complement.shape[0], -1, np.int64)
+    group, used = -1, 0
+    for leaf in range(n_leaves):
+        first, last = leaf_ptr[leaf], leaf_ptr[leaf + 1]
+        new = 0
+        for e in range(first, last):
+            c = leaf_condition[e]
+            other = complement[c]
+            if not (owner[c] == group or (other >= 0 and owner[other] == group)):
+                new += 1
+        if group < 0 or used + new > max_bits or leaf_kind[leaf] != leaf_kind[leaf - 1]:
+            group += 1
+            used = 0
+        for e in range(first, last):
+            c = leaf_condition[e]
+            other = complement[c]
+            first_of_bit[e] = False
+            if owner[c] == group:
+                bit[e], flip[e] = bit_of[c], False
+            elif other >= 0 and owner[other] == group:
+                bit[e], flip[e] = bit_of[other], True
+            else:
+                owner[c], bit_of[c] = group, used
+                bit[e], flip[e], first_of_bit[e] = used, False, True
+                used += 1
+        group_of[leaf] = group
+        n_bits[group] = used
+    return group + 1
+
+
+@njit(cache=True, nogil=True)
+def pattern_histogram(bins, weight, conditions, ids, bits, entry_ptr, table_ptr, g0, g1, hist):
+    """Add up the background's weights by pattern, for the groups ``g0 <= g < g1`` that have a table."""
+    n = bins.shape[1]
+    pattern = np.empty(BLOCK, np.uint16)
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        for g in range(g0, g1):
+            if table_ptr[g] == table_ptr[g + 1]:
+                continue
+            violations(bins, start, stop, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1], pattern)
+            h = hist[table_ptr[g] - table_ptr[g0] :]
+            for r in range(stop - start):
+                h[pattern[r]] += weight[start + r]
+
+
+@njit(cache=True, nogil=True)
+def _violates(bins, r, conditions, c):
+    """Whether one row violates condition c, as `violations` finds it for a block."""
+    b = np.int64(bins[conditions.feature[c], r])
+    if conditions.mask[c] >= 0:
+        return conditions.masks[conditions.mask[c] + b] == 0
+    lo = np.int64(conditions.lo[c])
+    # without branches, which random bins would have mispredicted: below lo wraps around to far above
+    return (np.uint64(b - lo) >= np.uint64(conditions.hi[c] - lo)) & (b != conditions.missing[c])
+
+
+@njit(cache=True, nogil=True)
+def accumulate(
+    bins,
+    conditions,
+    ids,
+    bits,
+    entry_ptr,
+    table_ptr,
+    column_ptr,
+    column,
+    value_ptr,
+    tables,
+    g0,
+    g1,
+    r0,
+    r1,
+    out,
+):
+    """Add each group's columns, looked up by pattern, to ``out`` (columns x rows).
+
+    Group ``g`` has the columns ``column[column_ptr[g] : column_ptr[g + 1]]`` of ``out``; its table (patterns x
+    columns) starts at ``value_ptr[g] - value_ptr[g0]``. Groups without a table add nothing.
+    """
+    if r1 - r0 < FEW_ROWS:
+        # the tables are far away: all places are found first and a block of them touched, so that many are fetched
+        # at a time
+        place = np.empty(g1 - g0, np.int64)
+        touched = np.empty(TOUCHED)
+        violated = np.empty(conditions.feature.shape[0], np.uint8)
+        all_first = entry_ptr[g1] - entry_ptr[g0] > violated.shape[0]
+        for r in range(r0, r1):
+            for c in range(violated.shape[0] if all_first else 0):
+                violated[c] = _violates(bins, r, conditions, c)
+            for g in range(g0, g1):
+                if table_ptr[g] == table_ptr[g + 1]:
+                    place[g - g0] = -1
+                    continue
+                pattern = 0
+                for e in range(entry_ptr[g], entry_ptr[g + 1]):
+                    c = ids[e]
+                    own = violated[c] if all_first else np.uint8(_violates(bins, r, conditions, c))
+                    pattern |= np.int64(own) << np.int64(bits[e])
+                n_columns = column_ptr[g + 1] - column_ptr[g]
+                place[g - g0] = value_ptr[g] - value_ptr[g0] + pattern * n_columns
+            for b0 in range(g0, g1, TOUCHED):
+                b1 = min(b0 + TOUCHED, g1)
+                for g in range(b0, b1):
+                    n_columns = column_ptr[g + 1] - column_ptr[g]
+                    at = place[g - g0]
+                    if at >= 0 and n_columns > 0:
+                        touched[g - b0] = tables[at] + tables[at + n_columns - 1]
+                for g in range(b0, b1):
+                    at = place[g - g0]
+                    if at >= 0:
+                        for k in range(column_ptr[g], column_ptr[g + 1]):
+                            out[column[k], r] += tables[at]
+                            at += 1
+        return
+    pattern = np.empty(LONG_BLOCK, np.uint16)
+    row_at = np.empty(LONG_BLOCK, np.uint32)
+    for start in range(r0, r1, LONG_BLOCK):
+        stop = min(start + LONG_BLOCK, r1)
+        n = stop - start
+        for g in range(g0, g1):
+            n_columns = column_ptr[g + 1] - column_ptr[g]
+            if table_ptr[g] == table_ptr[g + 1] or n_columns == 0:
+                continue
+            violations(bins, start, stop, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1], pattern)
+            for r in range(n):
+                row_at[r] = pattern[r] * n_columns
+            for k in range(n_columns):
+                table = tables[value_ptr[g] - value_ptr[g0] + k :]
+                target = out[column[column_ptr[g] + k], start:stop]
+                for r in range(n):
+                    target[r] += table[np.uint64(row_at[r])]  # unsigned: no wrap-around to look out for

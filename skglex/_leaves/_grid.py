@@ -1,0 +1,128 @@
+"""The grid: per feature the bins that a model can tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._kernels.binning import bin_columns, fill_buckets
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Thresholds and categories of the features that a model splits on.
+
+    Feature ``j`` has ``m`` cuts (sorted thresholds, or category codes) and ``m + 2`` bins: numeric bins
+    ``0 .. m``; or bin ``i`` for category ``i`` and bin ``m`` for any other; and, last, missing.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_used_features,), int64
+        Positions of the features among the model's columns, increasing. A *used_feature* is an index into this.
+    cuts, cut_ptr : ndarray, float64 and int64
+        Cuts of used_feature ``j``: ``cuts[cut_ptr[j]:cut_ptr[j + 1]]``.
+    categorical : ndarray of shape (n_used_features,), bool
+    less_equal : bool
+        Whether the model goes left on ``x <= t`` rather than on ``x < t``.
+    as_float32 : bool
+        Whether the model casts values to float32 before it compares.
+    """
+
+    features: NDArray[np.int64]
+    cuts: NDArray[np.float64]
+    cut_ptr: NDArray[np.int64]
+    categorical: NDArray[np.bool_]
+    less_equal: bool
+    as_float32: bool
+
+    @classmethod
+    def from_cuts(
+        cls,
+        features: NDArray[np.int64],
+        cuts: list[NDArray[Any]],
+        categorical: NDArray[np.bool_],
+        **how: bool,
+    ) -> Grid:
+        """A grid of the cuts of every used_feature."""
+        joined = np.concatenate([*cuts, np.empty(0)]).astype(np.float64)
+        ptr = np.cumsum([0, *map(len, cuts)]).astype(np.int64)
+        return cls(features, joined, ptr, categorical, **how)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: self.__dict__[field.name] for field in fields(self)}
+
+    @cached_property
+    def n_bins(self) -> NDArray[np.int64]:
+        """Number of bins per used_feature, the missing one included."""
+        return np.diff(self.cut_ptr) + 2
+
+    @cached_property
+    def dtype(self) -> type[np.uint16] | type[np.uint32]:
+        """The smallest type that holds a bin and one more value that no bin takes."""
+        largest = int(self.n_bins.max(initial=2))
+        return np.uint16 if largest < np.iinfo(np.uint16).max else np.uint32
+
+    def cuts_of(self, used_feature: int) -> NDArray[np.float64]:
+        """Thresholds or category codes of one used_feature."""
+        return self.cuts[self.cut_ptr[used_feature] : self.cut_ptr[used_feature + 1]]
+
+    @cached_property
+    def _buckets(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Equal parts of each used_feature's range, eight per cut, and how many cuts lie below each, to shorten the search."""
+        n = np.diff(self.cut_ptr)
+        ptr = np.concatenate([[0], np.cumsum(8 * n + 2)])
+        scale = np.zeros(len(n))
+        for j in np.flatnonzero(n > 1):
+            cuts = self.cuts_of(int(j))
+            with np.errstate(over="ignore", invalid="ignore"):
+                scale[j] = 8 * n[j] / (cuts[-1] - cuts[0])
+        scale[~np.isfinite(scale)] = 0
+        bucket, fullest = np.empty(ptr[-1], np.int32), np.empty(len(n), np.int64)
+        fill_buckets(self.cuts, self.cut_ptr, ptr, scale, bucket, fullest)
+        return ptr, scale, bucket, fullest
+
+    def bin(
+        self, columns: NDArray[np.float64], out: NDArray[np.unsignedinteger] | None = None, start: int = 0
+    ) -> NDArray[np.unsignedinteger]:
+        """Bins of the values ``columns`` of shape (n_used_features, n_samples), written to ``out`` from ``start`` on."""
+        out = np.empty(columns.shape, dtype=self.dtype) if out is None else out
+        how = self.categorical, self.less_equal, self.as_float32
+        bin_columns(columns, self.cuts, self.cut_ptr, *self._buckets, *how, start, out)
+        return out
+
+    def n_reached(self, used_feature: int) -> int:
+        """Number of a numeric used_feature's bins that numbers reach: none goes right of ``x <= inf``."""
+        cuts = self.cuts_of(used_feature)
+        return len(cuts) + 1 - int(self.less_equal and len(cuts) > 0 and cuts[-1] == np.inf)
+
+    def edges(self, used_feature: int) -> NDArray[np.float64]:
+        """Where bins begin, as float64 values: bin ``i`` of a numeric used_feature is ``[edges[i-1], edges[i])``.
+
+        These are the smallest float64 that the model sends right of each threshold; infinity where there is none.
+        """
+        cuts = self.cuts_of(used_feature)
+        with np.errstate(over="ignore"):  # steps and casts beyond the largest number
+            if not self.as_float32:
+                return np.nextafter(cuts, np.inf) if self.less_equal else cuts.copy()
+            # the smallest float32 that goes right, then the smallest float64 that is cast to it
+            single = cuts.astype(np.float32)
+            too_small = single <= cuts if self.less_equal else single < cuts
+            single = np.where(too_small, np.nextafter(single, np.float32(np.inf)), single)
+        return np.where((cuts == np.inf) & self.less_equal, np.inf, _first_float64_cast_to(single))
+
+
+def _first_float64_cast_to(single: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Smallest float64 whose float32 cast is at least each of ``single``."""
+    with np.errstate(over="ignore"):
+        below = np.nextafter(single, np.float32(-np.inf))
+        # infinity is cast to from halfway to 2**128 on
+        above, under = (np.clip(part.astype(np.float64), -(2.0**128), 2.0**128) for part in (single, below))
+        middle = under + (above - under) / 2
+        # a tie goes to the even neighbour: one float64 step up where that is the one below
+        ties_down = middle.astype(np.float32) < single
+    first = np.where(ties_down, np.nextafter(middle, np.inf), middle)
+    return np.where(single == -np.inf, -np.inf, first)

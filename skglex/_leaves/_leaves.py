@@ -1,0 +1,243 @@
+"""The one representation of every model: a sum of leaves, each a box over the bins of its path's features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._leaves._grid import Grid
+
+
+class Conditions(NamedTuple):
+    """Distinct conditions, each a set of bins of one feature (a used_feature of the grid).
+
+    A condition holds for the bins ``lo <= b < hi`` and for the bin ``missing`` (the largest value of the
+    type: none) or, where ``mask`` >= 0, for the bins ``b`` with ``masks[mask + b] != 0``.
+    """
+
+    feature: NDArray[np.int32]
+    lo: NDArray[np.unsignedinteger]
+    hi: NDArray[np.unsignedinteger]
+    missing: NDArray[np.unsignedinteger]
+    mask: NDArray[np.int64]
+    masks: NDArray[np.uint8]
+
+
+class Trees(NamedTuple):
+    """The trees that leaves come from, their splits said in bins.
+
+    A node sends the bins ``b <= cut`` left, and missing where ``missing_left``; where ``mask`` >= 0, the bins
+    ``b`` with ``masks[mask + b] != 0``.
+    """
+
+    roots: NDArray[np.int64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    used_feature: NDArray[np.int32]
+    cut: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    mask: NDArray[np.int64]
+    masks: NDArray[np.uint8]
+    leaf: NDArray[np.int32]
+
+
+class ConditionSets(NamedTuple):
+    """Distinct sets of conditions; set s has ``condition[ptr[s]:ptr[s + 1]]``.
+
+    ``first`` is the first leaf that has each, in increasing order, ``of_leaf`` every leaf's set.
+    """
+
+    ptr: NDArray[np.int64]
+    condition: NDArray[np.int32]
+    first: NDArray[np.int64]
+    of_leaf: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LeafEnsemble:
+    """A tree ensemble as flat arrays; never changed after it is made.
+
+    The margin at x is ``base`` plus the values of the leaves whose conditions all hold at x.
+
+    Attributes
+    ----------
+    grid : Grid
+    conditions : Conditions
+    complement : ndarray of shape (n_conditions,), int32
+        The condition that holds exactly where this one does not, -1 if no leaf has it.
+    leaf_ptr : ndarray of shape (n_leaves + 1,), int64
+        Leaf ``l`` has the conditions ``leaf_condition[leaf_ptr[l]:leaf_ptr[l + 1]]``, one per path feature,
+        by used_feature.
+    leaf_condition : ndarray of shape (n_leaf_conditions,), int32
+    ratio : ndarray of shape (n_leaf_conditions,), float64, or None
+        Path-dependent weight of each leaf condition: the product of cover(child) / cover(node) over the
+        path's splits on the feature. None where the model has no cover.
+    value : ndarray of shape (n_leaves, width), float64
+        Margin that the leaf adds to the outputs ``output[l] .. output[l] + width - 1``.
+    output : ndarray of shape (n_leaves,), int32
+    tree_ptr : ndarray of shape (n_trees + 1,), int64
+        Leaves of tree ``t``: ``tree_ptr[t]`` up to ``tree_ptr[t + 1]``.
+    base : ndarray of shape (n_outputs,), float64
+        Base score on the margin scale.
+    trees : Trees, or None
+        The trees that the leaves come from, where there are such.
+    share : ndarray of shape (n_nodes,), float64, or None
+        Path-dependent weight of each of the trees' nodes among its parent's children.
+    """
+
+    grid: Grid
+    conditions: Conditions
+    complement: NDArray[np.int32]
+    leaf_ptr: NDArray[np.int64]
+    leaf_condition: NDArray[np.int32]
+    ratio: NDArray[np.float64] | None
+    value: NDArray[np.float64]
+    output: NDArray[np.int32]
+    tree_ptr: NDArray[np.int64]
+    base: NDArray[np.float64]
+    trees: Trees | None = None
+    share: NDArray[np.float64] | None = None
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.leaf_ptr) - 1
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.base)
+
+    @property
+    def condition_feature(self) -> NDArray[np.int32]:
+        """Slot of every leaf condition."""
+        return self.conditions.feature[self.leaf_condition]
+
+    @property
+    def condition_leaf(self) -> NDArray[np.int64]:
+        """Leaf of every leaf condition."""
+        return np.repeat(np.arange(self.n_leaves), np.diff(self.leaf_ptr))
+
+    def distinct_sets(self, keep: NDArray[np.bool_], kind: NDArray[np.int32] | None = None) -> ConditionSets:
+        """The distinct sets that leaves have of the conditions marked in ``keep``; of a ``kind`` each, if given."""
+        counts = np.add.reduceat(np.append(keep, False).astype(np.int64), self.leaf_ptr[:-1])
+        counts[np.diff(self.leaf_ptr) == 0] = 0
+        leaf_ptr = np.concatenate([[0], np.cumsum(counts)])
+        condition = self.leaf_condition[keep]
+        kind = np.zeros(self.n_leaves, np.int32) if kind is None else kind
+        # 64-bit sums of random numbers per condition tell sets of conditions apart, which is checked below
+        code = np.random.default_rng(0).integers(2**63, size=len(self.complement) + 1, dtype=np.uint64)
+        key = np.concatenate([[np.uint64(0)], np.cumsum(code[condition], dtype=np.uint64)])
+        key = key[leaf_ptr[1:]] - key[leaf_ptr[:-1]] + code[-1] * kind.astype(np.uint64)
+        _, first, of_leaf = np.unique(key, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        first, of_leaf = first[order], rank[of_leaf]
+        same = (counts[first][of_leaf] == counts) & (kind[first][of_leaf] == kind)
+        offset = np.arange(len(condition)) - np.repeat(leaf_ptr[:-1], counts)
+        twin = np.repeat(leaf_ptr[first][of_leaf], counts) + offset
+        if not (same.all() and (condition[twin] == condition).all()):  # pragma: no cover
+            raise RuntimeError("two different leaves have the same hash; please report this model")
+        own = np.zeros(self.n_leaves, dtype=bool)
+        own[first] = True
+        ptr = np.concatenate([[0], np.cumsum(counts[first])])
+        return ConditionSets(ptr, np.ascontiguousarray(condition[np.repeat(own, counts)]), first, of_leaf)
+
+    def keep_conditions(self, keep: NDArray[np.bool_], value: NDArray[np.float64]) -> LeafEnsemble:
+        """Drop leaf conditions, give every leaf a new value and merge the leaves that became the same."""
+        sets = self.distinct_sets(keep, self.output)
+        merged = np.zeros((len(sets.first), self.value.shape[1]))
+        np.add.at(merged, sets.of_leaf, value)
+        return replace(
+            self,
+            leaf_ptr=sets.ptr,
+            leaf_condition=sets.condition,
+            ratio=None,
+            value=merged,
+            output=self.output[sets.first],
+            tree_ptr=np.searchsorted(sets.first, self.tree_ptr),
+            trees=None,
+            share=None,
+        )
+
+
+def collect_conditions(
+    grid: Grid,
+    used_feature: NDArray[np.int64],
+    lo: NDArray[np.int64],
+    hi: NDArray[np.int64],
+    missing: NDArray[np.bool_],
+    mask: NDArray[np.int64] | None = None,
+    pool: NDArray[np.uint8] | None = None,
+) -> tuple[Conditions, NDArray[np.int32], NDArray[np.int32]]:
+    """Number the distinct conditions among leaf conditions given one by one.
+
+    Parameters
+    ----------
+    grid : Grid
+    used_feature, lo, hi, missing : ndarray of shape (n_leaf_conditions,)
+        Each condition: bins ``[lo, hi)`` of a used_feature, and whether missing belongs to it.
+    mask : ndarray of shape (n_leaf_conditions,), int64, optional
+        Start of the condition's inclusion mask in ``pool``, -1 where the interval counts.
+    pool : ndarray, uint8, optional
+
+    Returns
+    -------
+    conditions, complement, entry_condition
+    """
+    n_bins = grid.n_bins
+    none = np.iinfo(grid.dtype).max
+    base = int(n_bins.max(initial=2)) + 1
+    by_mask = np.zeros(len(used_feature), dtype=bool) if mask is None else mask >= 0
+    hi = np.maximum(lo, hi)  # an interval that ends before it begins is empty: kernels wrap around
+    entry_condition = np.empty(len(used_feature), dtype=np.int32)
+
+    def encode(s: Any, a: Any, b: Any, m: Any) -> NDArray[np.int64]:
+        return np.asarray(((s.astype(np.int64) * base + a) * base + b) * 2 + m)
+
+    rows = ~by_mask
+    keys, first, inverse = np.unique(
+        encode(used_feature[rows], lo[rows], hi[rows], missing[rows]),
+        return_index=True,
+        return_inverse=True,
+    )
+    entry_condition[rows] = inverse
+    c_slot, c_lo, c_hi, c_missing = (a[rows][first] for a in (used_feature, lo, hi, missing))
+    # [0, h) and [h, end) are each other's complement, with missing in the one or the other
+    end = n_bins[c_slot] - 1
+    low, high = c_lo == 0, c_hi == end
+    other = encode(c_slot, np.where(low, c_hi, 0), np.where(low, end, c_lo), ~c_missing)
+    at = np.minimum(np.searchsorted(keys, other), max(len(keys) - 1, 0))
+    complement = np.where((low | high) & (keys[at] == other) if len(keys) else False, at, -1)
+
+    features, los, his, misses = [c_slot], [c_lo], [c_hi], [np.where(c_missing, end, none)]
+    starts, chunks, complements = [np.full(len(keys), -1)], [np.zeros(0, np.uint8)], [complement]
+    n_conditions, n_pool = len(keys), 0
+    for s in np.unique(used_feature[by_mask]):
+        assert mask is not None
+        assert pool is not None
+        entries = np.flatnonzero(by_mask & (used_feature == s))
+        sets = pool[mask[entries][:, None] + np.arange(n_bins[s])]
+        unique, inverse = np.unique(sets, axis=0, return_inverse=True)
+        entry_condition[entries] = n_conditions + inverse.ravel()
+        position = {row.tobytes(): n_conditions + i for i, row in enumerate(unique)}
+        complements.append(np.array([position.get((1 - row).tobytes(), -1) for row in unique]))
+        m = len(unique)
+        features.append(np.full(m, s))
+        for part in (los, his):
+            part.append(np.zeros(m, np.int64))
+        misses.append(np.full(m, none))
+        starts.append(n_pool + n_bins[s] * np.arange(m))
+        chunks.append(unique.ravel())
+        n_conditions, n_pool = n_conditions + m, n_pool + unique.size
+    conditions = Conditions(
+        feature=np.concatenate(features).astype(np.int32),
+        lo=np.concatenate(los).astype(grid.dtype),
+        hi=np.concatenate(his).astype(grid.dtype),
+        missing=np.concatenate(misses).astype(grid.dtype),
+        mask=np.concatenate(starts).astype(np.int64),
+        masks=np.concatenate(chunks).astype(np.uint8),
+    )
+    return conditions, np.concatenate(complements).astype(np.int32), entry_condition

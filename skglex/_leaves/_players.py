@@ -1,0 +1,67 @@
+"""Players: the features, or groups of features, that share out a leaf's value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._leaves._leaves import LeafEnsemble
+from skglex._leaves._patterns import MAX_TABLE_BITS
+
+# Leaf conditions and patterns of wide leaves are bits of a 64-bit integer.
+MAX_PLAYERS = 64
+
+
+@dataclass(frozen=True)
+class Players:
+    """Who takes part in each leaf's game.
+
+    Attributes
+    ----------
+    player_of_feature : ndarray of shape (n_used_features,), int64
+        Player that each of the grid's used_features belongs to.
+    condition_player : ndarray of shape (n_leaf_conditions,), uint8
+        Position of every leaf condition's player among the players of its leaf.
+    condition_player_id : ndarray of shape (n_leaf_conditions,), int64
+        The player itself.
+    n_players : ndarray of shape (n_leaves,), int64
+    coalition_ptr : ndarray of shape (n_leaves + 1,), int64
+        Running sum of 2**n_players, leaves that are too wide for tables counting 0.
+    """
+
+    player_of_feature: NDArray[np.int64]
+    condition_player: NDArray[np.uint8]
+    condition_player_id: NDArray[np.int64]
+    n_players: NDArray[np.int64]
+    coalition_ptr: NDArray[np.int64]
+
+    @property
+    def wide(self) -> NDArray[np.bool_]:
+        return np.asarray(np.diff(self.coalition_ptr) == 0)
+
+
+def assign_players(ensemble: LeafEnsemble, player_of_feature: NDArray[np.int64]) -> Players:
+    """Number the players of every leaf, by increasing player."""
+    condition_player_id = player_of_feature[ensemble.condition_feature]
+    leaf = ensemble.condition_leaf
+    n = int(player_of_feature.max(initial=0)) + 1
+    keys, inverse = np.unique(leaf * n + condition_player_id, return_inverse=True)
+    n_players = np.bincount(keys // n, minlength=ensemble.n_leaves)
+    start = np.cumsum(n_players) - n_players
+    position = inverse - start[leaf]
+    if n_players.max(initial=0) > MAX_PLAYERS:
+        raise ValueError(
+            f"a tree splits on {n_players.max()} features along one path; at most {MAX_PLAYERS} can be told "
+            "apart. Train shallower trees, or join features with feature_groups"
+        )
+    wide = np.diff(ensemble.leaf_ptr) > MAX_TABLE_BITS
+    sizes = np.where(wide, 0, 1 << np.minimum(n_players, MAX_TABLE_BITS))
+    return Players(
+        player_of_feature=player_of_feature,
+        condition_player=position.astype(np.uint8),
+        condition_player_id=condition_player_id,
+        n_players=n_players,
+        coalition_ptr=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+    )

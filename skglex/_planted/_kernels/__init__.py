@@ -1,0 +1,1 @@
+"""Grow random planted forests on flat arrays that the caller allocates."""

@@ -1,0 +1,299 @@
+"""CatBoost: its scikit-learn estimators and `catboost.CatBoost`."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import catboost as cb
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from skglex._input import InputSpec
+from skglex._readers._nodes import Nodes, to_leaves
+from skglex._readers._registry import SourceModel
+
+
+def read(model: Any) -> SourceModel:
+    """Read a fitted model: all of its trees, as its ``predict`` does (``use_best_model`` drops the later ones)."""
+    if not model.is_fitted():
+        raise ValueError(f"the {type(model).__name__} is not fitted: call fit before, or pass y")
+    names = [str(name) for name in model.feature_names_]
+    content = _to_json(model, names)
+    nodes, codes = _to_nodes(content, _Splits(content["features_info"], names))
+    classifies = is_classifier(model)
+    link = _link(model, content, len(nodes.base))
+    return SourceModel(
+        # CatBoost's own SHAP values give nothing to the children of a node that no row reached
+        ensemble=to_leaves(nodes, less_equal=True, as_float32=True, ratio_without_cover=0.0),
+        input=InputSpec(
+            n_features=len(names),
+            # what a model trained on an array calls its features
+            feature_names=None if names == [str(i) for i in range(len(names))] else names,
+            encoders={
+                feature: partial(_encode, _code_model(hashes), names[feature])
+                for feature, hashes in codes.items()
+            },
+        ),
+        margin=partial(_predict, model, "RawFormulaVal"),
+        output=partial(_predict, model, "Probability" if classifies else None),
+        link=link,
+        classes=np.asarray(model.classes_) if classifies else None,
+    )
+
+
+def _to_json(model: Any, names: list[str]) -> dict[str, Any]:
+    """The model as CatBoost writes it: through a file, there is no other way."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        try:
+            model.save_model(str(path), format="json")
+        except cb.CatBoostError as error:
+            other = [*model.get_text_feature_indices(), *model.get_embedding_feature_indices()]
+            why = (
+                f", since it has the text or embedding features {[names[i] for i in other]}" if other else ""
+            )
+            raise ValueError(
+                f"CatBoost {cb.__version__} cannot write this model as JSON{why}. Train it on numeric and one-hot "
+                "categorical features"
+            ) from error
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
+
+
+class _Split(NamedTuple):
+    """What a node asks: ``x[feature] > border``, or whether the category has some hash."""
+
+    feature: int
+    border: float
+    nan_right: bool
+    hash: int | None
+
+
+class _Splits:
+    """All splits of a model, numbered as they come up."""
+
+    def __init__(self, info: dict[str, Any], names: list[str]) -> None:
+        self.found: list[_Split] = []
+        self._number: dict[int, int] = {}
+        self._names = names
+        self._floats = {f["feature_index"]: f for f in info.get("float_features") or []}
+        self._categorical = {
+            f["feature_index"]: f["flat_feature_index"] for f in info.get("categorical_features") or []
+        }
+        self._ctrs = info.get("ctrs") or []
+
+    def number(self, described: dict[str, Any]) -> int:
+        """Number of a split that CatBoost describes."""
+        index = described["split_index"]
+        if index not in self._number:
+            self._number[index] = len(self.found)
+            self.found.append(self._read(described))
+        return self._number[index]
+
+    def _read(self, described: dict[str, Any]) -> _Split:
+        kind = described["split_type"]
+        if kind == "FloatFeature":
+            feature = self._floats[described["float_feature_index"]]
+            # NaN is larger than no border, unless CatBoost was trained with it as the largest value
+            nan_right = feature["has_nans"] and feature["nan_value_treatment"] == "AsTrue"
+            return _Split(feature["flat_feature_index"], described["border"], nan_right, None)
+        if kind == "OneHotFeature":
+            feature = self._categorical[described["cat_feature_index"]]
+            return _Split(feature, np.nan, False, int(described["value"]))
+        if kind != "OnlineCtr":
+            raise ValueError(
+                f"cannot decompose a CatBoost model that splits on a {kind}, made of text or embedding features. "
+                "Train it on numeric and one-hot categorical features"
+            )
+        used = {
+            self._names[self._categorical[part["cat_feature_index"]]]
+            for ctr in self._ctrs
+            for part in ctr["elements"]
+            if "cat_feature_index" in part
+        }
+        raise ValueError(
+            "cannot decompose a CatBoost model that splits on target statistics (CTRs) of categorical features: "
+            f"this one does for {sorted(used)}. Train it with one_hot_max_size at least their number of categories "
+            "(at most 255), or encode them before, with sklearn.preprocessing.TargetEncoder in a pipeline, say"
+        )
+
+
+class _Tree(NamedTuple):
+    """Nodes of one tree, the root first: children (-1: a leaf), numbers of the inner nodes' splits, leaf values."""
+
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    split: NDArray[np.int64]
+    value: NDArray[np.float64]
+    cover: NDArray[np.float64] | None
+
+
+def _symmetric(tree: dict[str, Any], splits: _Splits) -> _Tree:
+    """An oblivious tree: the last split is the root's, it gives the highest bit of a leaf's position."""
+    levels = [splits.number(described) for described in (tree["splits"] or [])[::-1]]
+    n_inner = 2 ** len(levels) - 1
+    inner = np.arange(n_inner)
+    leaf = np.full(n_inner + 1, -1)
+    values = np.array(tree["leaf_values"], dtype=np.float64).reshape(n_inner + 1, -1)
+    cover = None
+    if tree.get("leaf_weights"):
+        by_level = [np.array(tree["leaf_weights"], dtype=np.float64)]
+        for _ in levels:
+            by_level.insert(0, by_level[0][::2] + by_level[0][1::2])
+        cover = np.concatenate(by_level)
+    return _Tree(
+        left=np.concatenate([2 * inner + 1, leaf]),
+        right=np.concatenate([2 * inner + 2, leaf]),
+        split=np.repeat(np.array(levels, dtype=np.int64), 2 ** np.arange(len(levels))),
+        value=np.concatenate([np.zeros((n_inner, values.shape[1])), values]),
+        cover=cover,
+    )
+
+
+def _nested(tree: dict[str, Any], splits: _Splits) -> _Tree:
+    """A tree that grew depth-wise or leaf by leaf."""
+    left: list[int] = []
+    right: list[int] = []
+    numbers, values, weights = [], [], []
+    stack: list[tuple[dict[str, Any], list[int], int]] = [(tree, [-1], 0)]
+    while stack:
+        node, of_parent, parent = stack.pop()
+        position = of_parent[parent] = len(left)
+        left.append(-1)
+        right.append(-1)
+        values.append(np.atleast_1d(node["value"]) if "value" in node else None)
+        weights.append(node.get("weight"))
+        if "split" in node:
+            numbers.append(splits.number(node["split"]))
+            stack += [(node["right"], right, position), (node["left"], left, position)]
+    width = max(len(value) for value in values if value is not None)
+    cover = None
+    if all(weight is not None for weight, child in zip(weights, left) if child < 0):
+        cover = np.array([weight or 0 for weight in weights], dtype=np.float64)
+        for position in range(len(left) - 1, -1, -1):  # children come after their parents
+            if left[position] >= 0:
+                cover[position] = cover[left[position]] + cover[right[position]]
+    return _Tree(
+        left=np.array(left),
+        right=np.array(right),
+        split=np.array(numbers, dtype=np.int64),
+        value=np.array([np.zeros(width) if value is None else value for value in values]),
+        cover=cover,
+    )
+
+
+def _to_nodes(content: dict[str, Any], splits: _Splits) -> tuple[Nodes, dict[int, list[int]]]:
+    """All nodes, and by categorical feature the hashes that its codes 0, 1, ... stand for."""
+    trees = [
+        *(_symmetric(tree, splits) for tree in content.get("oblivious_trees") or []),
+        *(_nested(tree, splits) for tree in content.get("trees") or []),
+    ]
+    scale, bias = content["scale_and_bias"]
+    n_nodes = np.array([len(tree.left) for tree in trees], dtype=np.int64)
+    roots = np.concatenate([[0], np.cumsum(n_nodes)]).astype(np.int64)
+    left, right = (
+        np.concatenate([np.empty(0, np.int64), *(getattr(tree, side) for tree in trees)])
+        for side in ("left", "right")
+    )
+    inner = np.flatnonzero(left >= 0)
+    shift = np.repeat(roots[:-1], n_nodes)[inner]
+    left[inner] += shift
+    right[inner] += shift
+    number = np.concatenate([np.empty(0, np.int64), *(tree.split for tree in trees)])
+    feature = np.zeros(len(left), np.int64)
+    threshold = np.zeros(len(left))
+    missing_left = np.ones(len(left), bool)
+    feature[inner] = np.array([split.feature for split in splits.found], np.int64)[number]
+    threshold[inner] = np.array([split.border for split in splits.found])[number]
+    missing_left[inner] = np.array([not split.nan_right for split in splits.found], bool)[number]
+    hashes: dict[int, list[int]] = {}
+    for split in splits.found:
+        if split.hash is not None:
+            hashes.setdefault(split.feature, []).append(split.hash)
+    categories = {
+        i: np.array([hashes[split.feature].index(split.hash)])
+        for i, split in enumerate(splits.found)
+        if split.hash is not None
+    }
+    covers = [tree.cover for tree in trees if tree.cover is not None]
+    nodes = Nodes(
+        roots=roots,
+        left=left,
+        right=right,
+        feature=feature,
+        threshold=threshold,
+        missing_left=missing_left,
+        value=scale * np.concatenate([np.empty((0, len(bias))), *(tree.value for tree in trees)]),
+        output=np.zeros(len(trees), np.int32),
+        base=np.array(bias, dtype=np.float64),
+        cover=np.concatenate([np.empty(0), *covers]) if len(covers) == len(trees) else None,
+        categories={int(node): categories[i] for node, i in zip(inner, number) if i in categories},
+        listed_right=np.ones(len(left), bool),
+    )
+    return nodes, hashes
+
+
+def _code_model(hashes: list[int]) -> cb.CatBoost:
+    """A model that predicts a category's code plus one, 0 for a category that no split names.
+
+    So it is CatBoost itself that turns categories (strings, integers) to strings and hashes them.
+    """
+    feature = {"feature_id": "", "feature_index": 0, "flat_feature_index": 0, "values": hashes}
+    trees = [
+        {
+            "leaf_values": [0, code + 1],
+            "leaf_weights": [0, 0],
+            "splits": [
+                {"cat_feature_index": 0, "split_index": code, "split_type": "OneHotFeature", "value": value}
+            ],
+        }
+        for code, value in enumerate(hashes)
+    ]
+    content = {
+        "features_info": {"categorical_features": [feature]},
+        "model_info": {},
+        "oblivious_trees": trees,
+        "scale_and_bias": [1, [0]],
+    }
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "codes.json"
+        path.write_text(json.dumps(content), encoding="utf-8")
+        return cb.CatBoost().load_model(str(path), format="json")
+
+
+def _encode(codes: cb.CatBoost, name: str, column: Any) -> NDArray[np.float64]:
+    """Codes of a column of categories; -1 for those that no split names."""
+    data = column.to_frame() if hasattr(column, "to_frame") else np.asarray(column)[:, None]
+    try:
+        return np.asarray(codes.predict(data)) - 1
+    except (cb.CatBoostError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"the categories in column {name!r} are none that CatBoost takes: {error}"
+        ) from error
+
+
+def _predict(model: Any, kind: str | None, X: Any) -> NDArray[Any]:
+    if sp.issparse(X) and not sp.isspmatrix(X):  # CatBoost takes sparse matrices, not sparse arrays
+        X = sp.csr_matrix(X)
+    return np.asarray(model.predict(X) if kind is None else cb.CatBoost.predict(model, X, kind))
+
+
+def _link(model: Any, content: dict[str, Any], n_outputs: int) -> str:
+    loss = (content["model_info"].get("params") or {}).get("loss_function", {}).get("type", "")
+    if is_classifier(model):
+        if loss == "MultiClassOneVsAll":
+            return "multiclass_ova"
+        return "sigmoid" if n_outputs == 1 or loss in ("MultiLogloss", "MultiCrossEntropy") else "softmax"
+    if isinstance(model, cb.CatBoostRegressor):  # the others predict the margin
+        return {
+            "Poisson": "exponential",
+            "Tweedie": "exponential",
+            "RMSEWithUncertainty": "mean_variance",
+        }.get(loss, "identity")
+    return "identity"

@@ -1,0 +1,101 @@
+"""scikit-learn's histogram-based gradient boosting."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn._loss.link import IdentityLink, LogitLink, LogLink, MultinomialLogit
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from skglex._input import InputSpec
+from skglex._readers._nodes import Nodes, to_leaves
+from skglex._readers._registry import SourceModel
+from skglex._readers._sklearn import names_of
+
+_LINKS = {IdentityLink: "identity", LogLink: "exponential", LogitLink: "sigmoid", MultinomialLogit: "softmax"}
+
+
+def read(model: Any) -> SourceModel:
+    """Read a fitted `HistGradientBoostingRegressor` or `HistGradientBoostingClassifier`."""
+    check_is_fitted(model)
+    link = _LINKS.get(type(model._loss.link))
+    if link is None:
+        raise ValueError(
+            f"cannot read a {type(model).__name__} with the link {type(model._loss.link).__name__}: use a loss with "
+            f"one of {[known.__name__ for known in _LINKS]}"
+        )
+    classifies = is_classifier(model)
+    return SourceModel(
+        ensemble=to_leaves(_join_trees(model), less_equal=True, as_float32=False),
+        input=InputSpec(
+            n_features=model.n_features_in_,
+            feature_names=names_of(model),
+            categories=_categories(model),
+            unknown_is_missing=True,
+            by_value=True,
+        ),
+        margin=model.decision_function if classifies else partial(_raw_prediction, model),
+        output=model.predict_proba if classifies else model.predict,
+        link=link,
+        classes=model.classes_ if classifies else None,
+    )
+
+
+def _raw_prediction(model: Any, X: Any) -> NDArray[np.float64]:
+    margin: NDArray[np.float64] = model._raw_predict(X)
+    return margin
+
+
+def _join_trees(model: Any) -> Nodes:
+    """The nodes of all trees; their features count the categorical columns first."""
+    trees = [tree for iteration in model._predictors for tree in iteration]
+    nodes = np.concatenate([tree.nodes for tree in trees])
+    sizes = [len(tree.nodes) for tree in trees]
+    roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    shift = np.repeat(roots[:-1], sizes)
+    leaf = nodes["is_leaf"].astype(bool)
+    left, right = (np.where(leaf, -1, nodes[side].astype(np.int64) + shift) for side in ("left", "right"))
+    base = np.asarray(model._baseline_prediction, dtype=np.float64).ravel()
+    categories: dict[int, NDArray[np.int64]] = {}
+    for tree, root in zip(trees, roots.tolist()):
+        for node in np.flatnonzero(tree.nodes["is_categorical"] & ~tree.nodes["is_leaf"].astype(bool)):
+            words = tree.raw_left_cat_bitsets[tree.nodes["bitset_idx"][node]]
+            bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+            categories[root + int(node)] = np.flatnonzero(bits)
+    return Nodes(
+        roots=roots,
+        left=left,
+        right=right,
+        feature=_column_order(model)[nodes["feature_idx"]],
+        threshold=nodes["num_threshold"].astype(np.float64),
+        missing_left=nodes["missing_go_to_left"].astype(bool),
+        value=nodes["value"].astype(np.float64)[:, None],
+        output=np.resize(np.arange(len(base), dtype=np.int32), len(trees)),
+        base=base,
+        cover=nodes["count"].astype(np.float64),
+        categories=categories,
+    )
+
+
+def _column_order(model: Any) -> NDArray[np.int64]:
+    """The model's input columns, in the order that its trees count them."""
+    categorical = model.is_categorical_
+    if categorical is None:
+        return np.arange(model.n_features_in_)
+    return np.concatenate([np.flatnonzero(categorical), np.flatnonzero(~categorical)])
+
+
+def _categories(model: Any) -> dict[int, NDArray[Any]]:
+    """Category values by code, by input column; a missing one has no code."""
+    if model._preprocessor is None:
+        return {}
+    encoder = model._preprocessor.named_transformers_["encoder"]
+    found = {}
+    for column, values in zip(np.flatnonzero(model.is_categorical_), encoder.categories_):
+        absent = len(values) > 0 and isinstance(values[-1], float) and np.isnan(values[-1])
+        found[int(column)] = values[:-1] if absent else values
+    return found

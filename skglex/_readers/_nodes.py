@@ -1,0 +1,191 @@
+"""From the nodes of binary trees, as most libraries keep them, to leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._kernels.leaf_extraction import extract_leaves, measure_trees
+from skglex._leaves import Grid, LeafEnsemble, Trees, collect_conditions
+from skglex._utils import warn_user
+from skglex.exceptions import ZeroCoverWarning
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """All nodes of all trees, one after the other.
+
+    Attributes
+    ----------
+    roots : ndarray of shape (n_trees + 1,), int64
+        Root of every tree, and the number of nodes. A tree's nodes are ``roots[t]`` up to ``roots[t + 1]``.
+    left, right : ndarray of shape (n_nodes,), int64
+        Children, as positions among all nodes; -1 for a leaf.
+    feature : ndarray of shape (n_nodes,), int64
+        Column that an inner node splits on.
+    threshold : ndarray of shape (n_nodes,), float64
+    missing_left : ndarray of shape (n_nodes,), bool
+    value : ndarray of shape (n_nodes, width), float64
+        What a leaf adds to the margin, to the outputs ``output[t]`` up to ``output[t] + width - 1``.
+    output : ndarray of shape (n_trees,), int32
+        First output that a tree adds to.
+    base : ndarray of shape (n_outputs,), float64
+        Base score on the margin scale.
+    cover : ndarray of shape (n_nodes,), float64, or None
+    share : ndarray of shape (n_nodes,), float64, or None
+        Path-dependent weight of each node among its parent's children. None: its cover over its parent's.
+    categories : mapping of int to ndarray of int
+        By node, the category codes that a categorical node lists.
+    listed_right : ndarray of shape (n_nodes,), bool, or None
+        Whether the listed categories go right; None: all go left.
+    """
+
+    roots: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    value: NDArray[np.float64]
+    output: NDArray[np.int32]
+    base: NDArray[np.float64]
+    cover: NDArray[np.float64] | None = None
+    share: NDArray[np.float64] | None = None
+    categories: Mapping[int, NDArray[Any]] = field(default_factory=dict)
+    listed_right: NDArray[np.bool_] | None = None
+
+
+def to_leaves(
+    nodes: Nodes, *, less_equal: bool, as_float32: bool, ratio_without_cover: float = 0.5
+) -> LeafEnsemble:
+    """Read trees into leaves.
+
+    Parameters
+    ----------
+    nodes : Nodes
+    less_equal : bool
+        Whether the library goes left on ``x <= t`` rather than on ``x < t``.
+    as_float32 : bool
+        Whether the library casts values to float32 before it compares.
+    ratio_without_cover : float
+        The path-dependent weight of each child of a node with cover 0, as the library takes it.
+    """
+    inner = nodes.left >= 0
+    grid, trees = _build_trees(nodes, inner, less_equal, as_float32)
+    share = nodes.share if nodes.cover is None else _shares(nodes, inner, nodes.cover, ratio_without_cover)
+    n_leaves, bound, max_depth = measure_trees(nodes.left, nodes.right, nodes.roots, len(grid.features))
+    leaf_node = np.empty(n_leaves, np.int64)
+    tree_ptr = np.empty(len(nodes.roots), np.int64)
+    leaf_ptr = np.empty(n_leaves + 1, np.int64)
+    used_feature, lo, hi = (np.empty(bound, np.int32) for _ in range(3))
+    mask = np.empty(bound, np.int64)
+    missing, ratio = np.empty(bound, np.bool_), np.empty(bound)
+    shares = np.ones(len(inner)) if share is None else share
+    leaves = leaf_node, tree_ptr, leaf_ptr, used_feature, lo, hi, missing, mask, ratio
+    pool = extract_leaves(trees, shares, grid.n_bins, max_depth, *leaves)
+    n = leaf_ptr[-1]
+    conditions, complement, leaf_condition = collect_conditions(
+        grid, used_feature[:n], lo[:n], hi[:n], missing[:n], mask[:n], pool
+    )
+    trees.leaf[leaf_node] = np.arange(n_leaves)
+    return LeafEnsemble(
+        grid=grid,
+        conditions=conditions,
+        complement=complement,
+        leaf_ptr=leaf_ptr,
+        leaf_condition=leaf_condition,
+        ratio=None if share is None else ratio[:n].copy(),
+        value=np.ascontiguousarray(nodes.value[leaf_node]),
+        output=np.repeat(nodes.output, np.diff(tree_ptr)).astype(np.int32),
+        tree_ptr=tree_ptr,
+        base=nodes.base,
+        trees=trees,
+        share=share,
+    )
+
+
+def _shares(
+    nodes: Nodes, inner: NDArray[np.bool_], cover: NDArray[np.float64], ratio_without_cover: float
+) -> NDArray[np.float64]:
+    share = np.ones(len(inner))
+    above = cover[inner]
+    for children in (nodes.left[inner], nodes.right[inner]):
+        share[children] = np.divide(
+            cover[children], above, out=np.full(len(above), ratio_without_cover), where=above > 0
+        )
+    if no_cover := int((above <= 0).sum()):
+        warn_user(
+            f"{no_cover} nodes of the model have cover 0 (no training row reached them): their "
+            f"path-dependent weights are taken as {ratio_without_cover:g} for each child, as the library does",
+            ZeroCoverWarning,
+        )
+    return share
+
+
+def _build_trees(
+    nodes: Nodes, inner: NDArray[np.bool_], less_equal: bool, as_float32: bool
+) -> tuple[Grid, Trees]:
+    """Collect all thresholds and categories into a grid; say every split in its bins."""
+    features = np.unique(nodes.feature[inner])
+    used_feature = np.where(inner, np.searchsorted(features, nodes.feature), 0)
+    by_category = np.zeros(len(inner), dtype=bool)
+    by_category[list(nodes.categories)] = True
+    numeric = inner & ~by_category
+    categorical = np.zeros(len(features), dtype=bool)
+    categorical[used_feature[by_category]] = True
+    if (mixed := np.intersect1d(used_feature[numeric], used_feature[by_category])).size:
+        raise ValueError(f"feature {features[mixed[0]]} is split both by threshold and by category")
+
+    by_slot: list[list[NDArray[Any]]] = [[] for _ in features]
+    for node, codes in nodes.categories.items():
+        by_slot[used_feature[node]].append(codes)
+    threshold = nodes.threshold[numeric]
+    order = np.lexsort((threshold, used_feature[numeric]))
+    threshold = threshold[order]
+    bounds = np.searchsorted(used_feature[numeric][order], np.arange(len(features) + 1))
+    cuts = [
+        np.unique(np.concatenate(by_slot[s] or [np.empty(0)])).astype(np.float64)
+        if categorical[s]
+        else np.unique(threshold[bounds[s] : bounds[s + 1]])
+        for s in range(len(features))
+    ]
+    grid = Grid.from_cuts(features, cuts, categorical, less_equal=less_equal, as_float32=as_float32)
+    cut = np.zeros(len(inner), np.int32)
+    at = np.flatnonzero(numeric)[order]
+    for s in range(len(features)):
+        own = slice(bounds[s], bounds[s + 1])
+        cut[at[own]] = np.searchsorted(cuts[s], threshold[own])
+    mask, masks = _inclusion_masks(nodes, grid, used_feature)
+    return grid, Trees(
+        roots=nodes.roots,
+        left=nodes.left.astype(np.int32),
+        right=nodes.right.astype(np.int32),
+        used_feature=used_feature.astype(np.int32),
+        cut=cut,
+        missing_left=nodes.missing_left.astype(np.uint8),
+        mask=mask,
+        masks=masks,
+        leaf=np.full(len(inner), -1, np.int32),
+    )
+
+
+def _inclusion_masks(
+    nodes: Nodes, grid: Grid, used_feature: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Where the bins that each categorical split sends left begin (-1: a threshold), and they themselves."""
+    mask = np.full(len(used_feature), -1, np.int64)
+    masks, n = [np.zeros(0, np.uint8)], 0
+    for node, codes in nodes.categories.items():
+        goes_left = np.zeros(grid.n_bins[used_feature[node]], np.uint8)
+        goes_left[np.searchsorted(grid.cuts_of(used_feature[node]), codes)] = 1
+        if nodes.listed_right is not None and nodes.listed_right[node]:
+            goes_left = 1 - goes_left
+        goes_left[-1] = nodes.missing_left[node]
+        mask[node] = n
+        masks.append(goes_left)
+        n += len(goes_left)
+    return mask, np.concatenate(masks)

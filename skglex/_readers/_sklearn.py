@@ -1,0 +1,195 @@
+"""scikit-learn's models of ``tree_`` arrays: trees, forests, gradient boosting, isolation forests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import IsolationForest, RandomTreesEmbedding
+from sklearn.ensemble._gb import BaseGradientBoosting
+from sklearn.ensemble._iforest import _average_path_length
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from skglex._input import InputSpec
+from skglex._readers._nodes import Nodes, to_leaves
+from skglex._readers._registry import Isolation, SourceModel
+
+
+def read(model: Any) -> SourceModel:
+    """Read a fitted tree, forest, gradient boosting or isolation forest."""
+    check_is_fitted(model)
+    if isinstance(model, RandomTreesEmbedding):
+        raise TypeError("cannot decompose a RandomTreesEmbedding: its trees predict nothing. Pass a forest")
+    if isinstance(model, IsolationForest):
+        return _read_isolation_forest(model)
+    return _read_boosting(model) if isinstance(model, BaseGradientBoosting) else _read_forest(model)
+
+
+def _read_forest(model: Any) -> SourceModel:
+    """A tree, or a mean of trees; classifiers average probabilities."""
+    classifies = is_classifier(model)
+    if classifies and model.n_outputs_ > 1:
+        raise ValueError(
+            f"cannot decompose a {type(model).__name__} with {model.n_outputs_} targets: fit one classifier per "
+            "target"
+        )
+    trees = [tree.tree_ for tree in (model.estimators_ if hasattr(model, "estimators_") else [model])]
+    values = [
+        (of_positive_class(tree.value[:, 0]) if classifies else tree.value[:, :, 0]) / len(trees)
+        for tree in trees
+    ]
+    return _read_trees(
+        model,
+        _join_trees(trees, values, base=np.zeros(values[0].shape[1])),
+        margin=partial(probability_margin, model) if classifies else model.predict,
+        output=model.predict_proba if classifies else model.predict,
+        link="probability" if classifies else "identity",
+    )
+
+
+def _read_boosting(model: Any) -> SourceModel:
+    """A constant and a sum of trees, one tree per iteration and output."""
+    if not isinstance(model.init_, str | DummyClassifier | DummyRegressor):
+        raise ValueError(
+            f"cannot decompose a {type(model).__name__} with init={model.init!r}: its predictions are not "
+            "constant. Use init=None or init='zero'"
+        )
+    n_outputs = model.estimators_.shape[1]
+    base = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0]
+    trees = [tree.tree_ for tree in model.estimators_.ravel()]
+    classifies = is_classifier(model)
+    link = "identity"
+    if classifies:
+        link = {"log_loss": "sigmoid", "exponential": "sigmoid 2"}[model.loss]
+    read = _read_trees(
+        model,
+        _join_trees(
+            trees,
+            [model.learning_rate * tree.value[:, 0] for tree in trees],
+            base=base,
+            output=np.resize(np.arange(n_outputs, dtype=np.int32), len(trees)),
+        ),
+        margin=model.decision_function if classifies else model.predict,
+        output=model.predict_proba if classifies else model.predict,
+        link="softmax" if n_outputs > 1 else link,
+    )
+    return replace(read, even_odds_are_positive=classifies)
+
+
+def _read_isolation_forest(model: Any) -> SourceModel:
+    """The mean path length: a leaf's depth, and what further splits would add to it on average."""
+    trees = [tree.tree_ for tree in model.estimators_]
+    lengths = [
+        depth + more - 1.0
+        for depth, more in zip(model._decision_path_lengths, model._average_path_length_per_tree)
+    ]
+    nodes = _join_trees(trees, [length[:, None] / len(trees) for length in lengths], base=np.zeros(1))
+    columns = np.concatenate(
+        # leaves have no feature: any will do
+        [own[np.maximum(tree.feature, 0)] for tree, own in zip(trees, model.estimators_features_)]
+    )
+    scale = Isolation(
+        path_length=float(_average_path_length([model.max_samples_])[0]), offset=float(model.offset_)
+    )
+    return _read_trees(
+        model,
+        replace(nodes, feature=columns),
+        margin=partial(_path_length, model, scale),
+        output=model.score_samples,
+        isolation=scale,
+    )
+
+
+def _path_length(model: Any, scale: Isolation, X: Any) -> NDArray[np.float64]:
+    return np.asarray(-np.log2(-model.score_samples(X)) * scale.path_length)
+
+
+def _join_trees(
+    trees: list[Any],
+    values: list[NDArray[np.float64]],
+    *,
+    base: NDArray[np.float64],
+    output: NDArray[np.int32] | None = None,
+) -> Nodes:
+    """The nodes of many `sklearn.tree._tree.Tree`.
+
+    Parameters
+    ----------
+    trees : list of Tree
+    values : list of ndarray of shape (n_nodes, width)
+        What the nodes of every tree add to the margin.
+    base : ndarray of shape (n_outputs,)
+    output : ndarray of shape (n_trees,), optional
+        First output that a tree adds to. None: 0.
+    """
+    sizes = [tree.node_count for tree in trees]
+    roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    shift = np.repeat(roots[:-1], sizes)
+    left, right = (_join(trees, side) for side in ("children_left", "children_right"))
+    leaf = left < 0
+    return Nodes(
+        roots=roots,
+        left=np.where(leaf, -1, left + shift),
+        right=np.where(leaf, -1, right + shift),
+        feature=_join(trees, "feature"),
+        threshold=_join(trees, "threshold"),
+        missing_left=_join(trees, "missing_go_to_left").astype(bool),
+        value=np.concatenate(values),
+        output=np.zeros(len(trees), np.int32) if output is None else output,
+        base=base,
+        cover=_join(trees, "weighted_n_node_samples"),
+    )
+
+
+def _read_trees(
+    model: Any,
+    nodes: Nodes,
+    *,
+    margin: Callable[[Any], NDArray[Any]],
+    output: Callable[[Any], NDArray[Any]],
+    link: str = "identity",
+    isolation: Isolation | None = None,
+) -> SourceModel:
+    """A model of `tree_` arrays, whose values are cast to float32 and go left on ``x <= t``."""
+    finite: bool | Literal["allow-nan"] = "allow-nan" if get_tags(model).input_tags.allow_nan else True
+    return SourceModel(
+        ensemble=to_leaves(nodes, less_equal=True, as_float32=True),
+        input=InputSpec(
+            n_features=model.n_features_in_,
+            feature_names=names_of(model),
+            by_value=True,
+            finite=False if isolation else finite,
+        ),
+        margin=margin,
+        output=output,
+        link=link,
+        classes=model.classes_ if is_classifier(model) else None,
+        isolation=isolation,
+    )
+
+
+def _join(trees: list[Any], name: str) -> NDArray[Any]:
+    return np.concatenate([getattr(tree, name) for tree in trees])
+
+
+def names_of(model: Any) -> list[str] | None:
+    """Names of the columns that a scikit-learn estimator was fitted on, if it knows them."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def of_positive_class(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of two classes, the second's; else all."""
+    return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
+
+
+def probability_margin(model: Any, X: Any) -> NDArray[np.float64]:
+    """The margin of a classifier that averages probabilities."""
+    return of_positive_class(model.predict_proba(X))

@@ -1,0 +1,166 @@
+"""XGBoost: boosters and scikit-learn wrappers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import treelite
+import xgboost as xgb
+from numpy.typing import NDArray
+
+from skglex._input import InputSpec
+from skglex._readers._registry import SourceModel
+from skglex._readers._treelite import from_treelite
+
+_OLD_VECTOR_LEAVES = tuple(int(part) for part in xgb.__version__.split(".")[:2]) < (3, 1)
+_NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
+
+
+def read(model: Any) -> SourceModel:
+    """Read a booster (all of its trees) or a fitted `XGBModel` (trees up to ``best_iteration``)."""
+    model = _without_cluster(model)
+    wrapped = isinstance(model, xgb.XGBModel)
+    booster = model.get_booster() if wrapped else model
+    learner = json.loads(booster.save_config())["learner"]
+    if learner["gradient_booster"]["name"] == "gblinear":
+        raise ValueError(
+            "cannot decompose an XGBoost model with booster='gblinear': it is linear, its main effects are its "
+            "coefficients. Use booster='gbtree' or 'dart'"
+        )
+    counted = trees_used_by_predict(model)
+    try:
+        tree_model, categories = _without_categories(counted)
+    except treelite.TreeliteError as error:
+        raise ValueError(
+            f"treelite {treelite.__version__} cannot read this XGBoost {xgb.__version__} model with the objective "
+            f"{learner['objective']['name']!r}: use another objective, or a treelite that knows it"
+        ) from error
+    link = str(tree_model.get_header_accessor().get_field("postprocessor"))
+    if learner["objective"]["name"] == "multi:softmax" and not wrapped:
+        link = "max_index"  # such a booster predicts the class; a wrapper asks it for probabilities
+    ensemble = from_treelite(tree_model, as_float32=True)
+    if not counted.num_boosted_rounds():
+        # XGBoost may leave the base score of a model that saw no data as it is, without the link: take its word
+        ensemble = replace(ensemble, base=_margin_without_trees(booster))
+    elif link == "sigmoid" and np.isinf(ensemble.base).any():
+        ensemble = replace(ensemble, base=_finite_log_odds(ensemble.base))
+    return SourceModel(
+        ensemble=ensemble,
+        input=InputSpec(
+            n_features=booster.num_features(),
+            feature_names=None if booster.feature_names is None else list(booster.feature_names),
+            categories=categories,
+            missing=np.nan if not wrapped or model.missing is None else float(model.missing),
+            sparse_is_missing=True,
+        ),
+        margin=partial(_wrapper_margin if wrapped else _booster_margin, model),
+        output=partial(_wrapper_output if wrapped else _booster_output, model),
+        link=link,
+        classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
+    )
+
+
+def _without_cluster(model: Any) -> Any:
+    """Of a wrapper of ``xgboost.dask``, whose ``predict`` takes Dask collections only, the ordinary counterpart."""
+    for kind in type(model).__mro__:
+        if kind.__module__.startswith("xgboost.dask"):
+            plain = getattr(xgb, kind.__name__.removeprefix("Dask"))(missing=model.missing)
+            plain.load_model(model.get_booster().save_raw())
+            return plain
+    return model
+
+
+def trees_used_by_predict(model: xgb.Booster | xgb.XGBModel) -> xgb.Booster:
+    """The trees that the model's own ``predict`` counts, as a booster."""
+    if not isinstance(model, xgb.XGBModel):
+        return model
+    booster = model.get_booster()
+    return booster[: model.best_iteration + 1] if _stopped_early(model) else booster
+
+
+def _wrapper_margin(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
+    return np.asarray(model.predict(X, output_margin=True))
+
+
+def _booster_margin(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
+    # inplace_predict takes infinities, which a DMatrix refuses
+    return np.asarray(booster.inplace_predict(X, predict_type="margin", validate_features=False))
+
+
+def _margin_without_trees(booster: xgb.Booster) -> NDArray[np.float64]:
+    row = xgb.DMatrix(
+        np.full((1, booster.num_features()), np.nan),
+        feature_names=booster.feature_names,
+        feature_types=booster.feature_types,
+    )
+    return np.asarray(booster.predict(row, output_margin=True), dtype=np.float64).ravel()
+
+
+def _wrapper_output(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
+    return np.asarray(model.predict_proba(X) if isinstance(model, xgb.XGBClassifier) else model.predict(X))
+
+
+def _booster_output(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
+    return np.asarray(booster.inplace_predict(X, validate_features=False))
+
+
+def _finite_log_odds(base: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Base scores of models that saw one class: XGBoost keeps the probability 1e-6 away from 0 and 1, in float32."""
+    one, margin = np.float32(1), np.float32(1e-6)
+    probability = np.where(base > 0, one - margin, margin)
+    return np.where(np.isinf(base), -np.log(one / probability - one), base).astype(np.float64)
+
+
+def _stopped_early(model: xgb.XGBModel) -> bool:
+    try:
+        return model.best_iteration is not None
+    except AttributeError:
+        return False
+
+
+def _without_categories(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArray[Any]]]:
+    """The booster as a treelite model, and the categories by code of features trained on a data frame.
+
+    XGBoost >= 3.1 keeps those in a container that treelite refuses; its splits speak of the codes alone, so
+    the model can do without. XGBoost < 3.1 may write vector leaves in a form that treelite does not know.
+    """
+    n_rounds = booster.num_boosted_rounds()
+    if n_rounds and "c" not in (booster.feature_types or []) and not _OLD_VECTOR_LEAVES:
+        return treelite.frontend.from_xgboost(booster), {}
+    content = json.loads(booster.save_raw("json"))
+    if not n_rounds:  # treelite refuses base scores of several classes where no tree belongs to them
+        content["learner"]["learner_model_param"] |= {"num_class": "0", "base_score": "0.5"}
+    tree_model = content["learner"]["gradient_booster"]
+    tree_model = tree_model.get("gbtree", tree_model)["model"]
+    container = tree_model.get("cats", _NO_CATEGORIES)
+    if "cats" in tree_model:
+        tree_model["cats"] = _NO_CATEGORIES
+    for tree in tree_model["trees"]:
+        if int(tree["tree_param"]["size_leaf_vector"]) > 1 and "leaf_weights" not in tree:
+            _number_leaves(tree)
+    categories = {i: _category_values(enc) for i, enc in enumerate(container["enc"]) if enc["values"]}
+    return treelite.frontend.from_xgboost_json(json.dumps(content)), categories
+
+
+def _number_leaves(tree: dict[str, Any]) -> None:
+    """Write vector leaves as XGBoost >= 3.1 does: their values on their own, numbered by the right children."""
+    leaves = np.flatnonzero(np.array(tree["left_children"]) < 0)
+    vectors = np.reshape(tree["base_weights"], (len(tree["left_children"]), -1))
+    tree["leaf_weights"] = vectors[leaves].ravel().tolist()
+    for number, leaf in enumerate(leaves):
+        tree["right_children"][leaf], tree["split_conditions"][leaf] = number, 0.0
+
+
+def _category_values(encoding: dict[str, Any]) -> NDArray[Any]:
+    """Category values, by code, of one feature: numbers, or strings stored as joined UTF-8."""
+    values = encoding["values"]
+    if "offsets" not in encoding:
+        return np.array(values)
+    raw = bytes(value % 256 for value in values)
+    offsets = encoding["offsets"]
+    return np.array([raw[a:b].decode() for a, b in pairwise(offsets)], dtype=object)

@@ -1,0 +1,28 @@
+"""Run work in threads, bound its memory, and warn: what every layer needs and no method is about."""
+
+from skglex._utils._budgets import budgets
+from skglex._utils._execution import DEFAULT_EXECUTION, Execution, row_chunks, table_chunks, weight_chunks
+from skglex._utils._html import ComponentsHTMLMixin
+from skglex._utils._memory import check_memory, rows_at_a_time, scaled
+from skglex._utils._messages import warn_user
+from skglex._utils._optional import import_optional
+from skglex._utils._state import PlainState, VersionedState, check_schema, restore_on_failure
+
+__all__ = [
+    "DEFAULT_EXECUTION",
+    "ComponentsHTMLMixin",
+    "Execution",
+    "PlainState",
+    "VersionedState",
+    "budgets",
+    "check_memory",
+    "check_schema",
+    "import_optional",
+    "restore_on_failure",
+    "row_chunks",
+    "rows_at_a_time",
+    "scaled",
+    "table_chunks",
+    "warn_user",
+    "weight_chunks",
+]

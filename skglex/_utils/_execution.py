@@ -1,0 +1,100 @@
+"""Threads over fixed chunks: results do not depend on the number of workers."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+
+from skglex._utils._budgets import budgets
+
+
+class Execution(NamedTuple):
+    """Say how long work is done: by how many threads, and whether it shows its progress.
+
+    Attributes
+    ----------
+    n_jobs : int or None
+        Number of threads, as joblib takes it.
+    verbose : int
+        Whether tasks with a label show a progress bar.
+    """
+
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    def run(
+        self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], label: str = ""
+    ) -> list[Any]:
+        """Call ``function(*task)`` for every task in threads; show a progress bar if there is a label."""
+        verbose = self.verbose if label else 0
+        if len(tasks) < 2 or effective_n_jobs(self.n_jobs) == 1:
+            try:
+                return [function(*task) for task in _progress(tasks, len(tasks), verbose, label)]
+            except SystemError as error:
+                _raise_interrupt(error)
+                raise
+        parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
+        results = parallel(delayed(function)(*task) for task in tasks)
+        return list(_progress(results, len(tasks), verbose, label))
+
+
+DEFAULT_EXECUTION = Execution()
+
+
+def _raise_interrupt(error: BaseException) -> None:
+    """Raise the interrupt at the root of an error: numba, boxing a kernel's result, makes SystemErrors of it."""
+    root = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    if isinstance(root, KeyboardInterrupt):
+        raise KeyboardInterrupt from None
+
+
+def row_chunks(n_rows: int) -> list[tuple[int, int]]:
+    """Split rows into ranges: eight or more of them, unless they get too short to be worth a thread."""
+    size = min(budgets.row_chunk, max(1024, -(-n_rows // 8)))
+    return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def table_chunks(n_rows: int, n_tables: int) -> list[tuple[slice, int, int]]:
+    """Split look-ups into tables and ranges of rows: long ones, since a table comes into cache once for each."""
+    rows = [
+        (start, min(start + budgets.long_row_chunk, n_rows))
+        for start in range(0, n_rows, budgets.long_row_chunk)
+    ]
+    n_parts = min(n_tables, -(-n_rows * n_tables // budgets.few_look_ups), max(1, 64 // max(len(rows), 1)))
+    ends = np.linspace(0, n_tables, n_parts + 1).astype(int).tolist()
+    return [(slice(a, b), r0, r1) for r0, r1 in rows for a, b in pairwise(ends)]
+
+
+def weight_chunks(cost: NDArray[Any], limit: float) -> list[tuple[int, int]]:
+    """Split items into ranges whose summed cost stays within ``limit``, or that hold one item."""
+    total = np.cumsum(cost, dtype=np.float64)
+    chunks, start, done = [], 0, 0.0
+    while start < len(cost):
+        stop = max(int(np.searchsorted(total, done + limit, side="right")), start + 1)
+        chunks.append((start, stop))
+        start, done = stop, total[stop - 1]
+    return chunks
+
+
+def _progress(items: Iterable[Any], n: int, verbose: int, label: str) -> Iterable[Any]:
+    if not verbose or n < 2:
+        yield from items
+        return
+    begin = time.perf_counter()
+    for i, item in enumerate(items):
+        yield item
+        share = (i + 1) / n
+        bar = "#" * int(30 * share)
+        seconds = time.perf_counter() - begin
+        end = "\n" if i + 1 == n else ""
+        sys.stderr.write(f"\r[skglex] {label:<22} [{bar:<30}] {share:4.0%} {seconds:6.1f} s{end}")
+        sys.stderr.flush()

@@ -1,0 +1,57 @@
+"""The nodes of an ONNX graph, collected one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from skglex._utils import import_optional
+
+_OPSETS = {"": 17, "ai.onnx.ml": 3}
+_IR_VERSION = 8
+
+
+class Graph:
+    """Collects the nodes of an ONNX graph."""
+
+    def __init__(self) -> None:
+        self.onnx = import_optional("onnx", "onnx")
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def add(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
+        name = name or f"{operator}_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def constant(self, values: Any, dtype: DTypeLike | None = None) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, dtype=dtype), name))
+        return name
+
+    def absent_where(self, condition: str, x: str) -> str:
+        """NaN where a condition holds."""
+        return self.add("Where", condition, self.constant(np.float64(np.nan)), x)
+
+    def cast(self, x: str, dtype: DTypeLike) -> str:
+        return self.add("Cast", x, to=self.type_of(dtype))
+
+    def type_of(self, dtype: DTypeLike) -> int:
+        dtype = np.dtype(dtype)
+        if dtype.kind in "OU":
+            return int(self.onnx.TensorProto.STRING)
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
+
+    def model(self, inputs: list[Any], outputs: list[Any]) -> Any:
+        helper = self.onnx.helper
+        described = [
+            [helper.make_tensor_value_info(name, self.type_of(dtype), shape) for name, dtype, shape in group]
+            for group in (inputs, outputs)
+        ]
+        graph = helper.make_graph(self.nodes, "skglex", *described, initializer=self.constants)
+        opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="skglex")
+        self.onnx.checker.check_model(model)
+        return model
