@@ -2,34 +2,61 @@
 
 from __future__ import annotations
 
-from functools import wraps
+from contextlib import suppress
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import TransformerMixin, _fit_context
-from sklearn.utils import check_scalar
+from sklearn.utils import check_scalar, estimator_html_repr
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skglex._dask import is_dask, per_partition
-from skglex._decomposition import Decomposition, TooManyComponents, component_means, strongest
-from skglex._explainer import TreeModelExplainer
-from skglex._input import bin_all, column_names, group_features, output_names, take_rows
-from skglex._leaves import assign_players, require_equal, rounding_of, warn_of_small_background
-from skglex._utils import ComponentsHTMLMixin, Execution, check_memory, restore_on_failure
-from skglex.components import Axis, Component, Components
+from skglex._base import BaseTreeModelEstimator, example_row
+from skglex._dask import lazy_on_dask
+from skglex._decomposition import (
+    Decomposition,
+    Explained,
+    TooManyComponents,
+    average_out,
+    component_means,
+    shapley_means,
+    strongest,
+)
+from skglex._input import (
+    column_names,
+    group_features,
+    output_names,
+    resolve_features,
+    take_rows,
+)
+from skglex._leaves import Background, assign_players, require_equal, rounding_of, warn_of_small_background
+from skglex._utils import Execution, largest_components_table, restore_on_failure
+from skglex.components import Axis, Component, Components, bins_along
 
-# Rows of which `transform` compares the sum with the model's own margin.
+# `transform` compares the sum of the components with the model's own margin on so many rows.
 _CHECKED_ROWS = 100
+_IMPORTANCES = ("component_importances_", "feature_importances_")
+_OF_COMPONENTS = ("component_importances_", "components_", "n_components_")
 
 
 class NoComponentsError(ValueError, AttributeError):
     """An attribute that does not exist with too many components; ``hasattr`` and displays leave it out."""
 
 
-class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
+@lazy_on_dask(
+    "transform",
+    "fit_transform",
+    "shap_values",
+    "shap_interaction_values",
+    "partial_dependence",
+    "_component_values",
+    example_row=example_row,
+)
+class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     """Exact functional decomposition of a tree ensemble into main effects and interactions.
 
     The margin (raw score) of the model at x is split into components, ::
@@ -167,7 +194,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TreeModelExplainer._parameter_constraints,
+        **BaseTreeModelEstimator._parameter_constraints,
         "max_interaction": [Interval(Integral, 1, None, closed="left"), None],
         "features": ["array-like", slice, str, Integral, callable, None],
         "remainder": ["boolean"],
@@ -250,55 +277,56 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         """
         if np.dtype(self.dtype) not in (np.float64, np.float32):
             raise ValueError(f"dtype must be numpy.float64 or numpy.float32, got {self.dtype!r}")
-        _, Xt = self._fit_model(X, y, sample_weight, fit_params)
-        if self.check_additivity:
-            self._prove(Xt)
+        _, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=self.check_additivity)
+        self._groups = group_features(self.feature_groups, self._fitted.feature_names)
         self._decomposition = self._decompose()
         if self.weighting == "empirical":
-            warn_of_small_background(self._background.effective_rows, self._decomposition.max_order)
+            warn_of_small_background(self._fitted.background.effective_rows, self._decomposition.max_order)
         intercept = self._decomposition.intercept(self._execution)
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
-        self._lazy = {}
+        self._cache: dict[str, Any] = {}  # what is computed on first access
         self._list_components(Xt)
         self._keep_weights()
         return self
 
     def _decompose(self) -> Decomposition:
-        """The decomposition of the model that was read, its features grouped."""
-        ensemble, groups = self._model.ensemble, group_features(self.feature_groups, self._model_names)
-        self._groups = groups
+        """Split the leaves into the components of features, or of groups of features."""
+        ensemble, groups = self._fitted.source.ensemble, self._groups
         players = assign_players(ensemble, groups.of_feature[ensemble.grid.features])
-        weighting = self._make_weighting()
-        return Decomposition(ensemble, players, len(groups.names), weighting, self.max_interaction)
+        return Decomposition(
+            ensemble, players, len(groups.names), self._fitted.weighting, self.max_interaction
+        )
 
     def _list_components(self, Xt: Any) -> None:
-        """List the components that are wanted, and name their columns; or note that there are too many."""
+        """List the components that are wanted, and name their columns; or note how many too many there are."""
         names, allowed = self._groups.names, None
         if self.features is not None:
             allowed = np.zeros(len(names), dtype=bool)
-            allowed[self._groups.resolve(self.features, self._model_names, X=Xt)] = True
+            allowed[self._groups.resolve(self.features, self._fitted.feature_names, X=Xt)] = True
         self._has_remainder = self.remainder and (
             self.max_interaction is not None or self.features is not None
         )
-        self._too_many: str | None = None
+        self._too_many: tuple[int, bool] | None = None  # how many, and whether that is the exact number
         try:
             self._decomposition.list_components(allowed, self.max_components)
         except TooManyComponents as error:
-            self._too_many = f"{'' if error.exact else 'at least '}{error.count:,}"
+            self._too_many = error.count, error.exact
             return
         self._component_names = column_names(names, self._decomposition.index.sets, self.separator)
-        self._column_names()  # raises where two are equal
+        self._column_names()  # raises if two names are equal
 
     def _keep_weights(self) -> None:
-        """Where the background is out of this process, keep what is needed of it, for copies that have none."""
+        """Precompute the weights if the background is in Dask partitions, which pickled copies cannot reach."""
         weights, players = self._decomposition.weights, self._decomposition.players
         can_keep = getattr(weights.weighting, "can_keep", None)
         if can_keep is None:
             return
         if self._too_many is None:
-            self._decomposition.tables(self._execution)  # filled while the background is within reach
+            self._decomposition.tables(self._execution)
         if can_keep(int(players.coalition_ptr[-1])) and not players.wide.any():
             weights.dense(0, weights.groups.n_groups, self._execution)
+
+    # -- components ---------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Any:
         """Components of given rows.
@@ -325,39 +353,50 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         StreamedComponentsWarning
             Once: some components have too many cells for a table.
         """
-        Xt = self._check_X(X)
+        check_is_fitted(self)
+        Xt = self._fitted.check(X, self)
         self._require_components()
-        n, width = Xt.shape[0], self.n_components_
-        check_memory((width, n), "components")
-        out = np.empty((width, n), dtype=self.dtype)
-        for start, stop, bins in self._binned(Xt, width):
-            whole = stop - start == n and np.dtype(self.dtype) == np.float64
-            part = out if whole else np.empty((width, stop - start))
-            self._write_components(bins, part)
-            if not whole:
-                out[:, start:stop] = part
+        shape = (self.n_components_,)
+        columns = self._fitted.map_rows(
+            Xt, shape, self._compute_components, self._execution, "components", self.dtype
+        )
         if self.check_additivity:
-            self._check_sums(Xt, out)
-        return out.T
+            self._check_sums(Xt, columns)
+        return columns.T
 
-    def _check_sums(self, Xt: Any, out: NDArray[Any]) -> None:
+    def _compute_components(self, bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
+        """Return the columns of binned rows: for every output its components, then the remainder if there is one."""
+        decomposition = self._decomposition
+        out = np.empty((self.n_components_, bins.shape[1]))
+        decomposition.components(bins, np.arange(len(self._component_names)), out, execution)
+        if not self._has_remainder:
+            return out
+        blocks = out.reshape(self._n_outputs, -1, bins.shape[1])
+        if decomposition.complete:
+            blocks[:, -1] = 0.0
+            return out
+        remainder = decomposition.margins(bins, execution) - np.reshape(self.intercept_, (-1, 1))
+        for block, rest in zip(blocks, remainder):
+            block[-1] = rest - block[:-1].sum(axis=0)
+        return out
+
+    def _check_sums(self, Xt: Any, columns: NDArray[Any]) -> None:
         """Raise unless components add up to the model's own margin, on a sample of the rows."""
         rows = np.unique(np.linspace(0, Xt.shape[0] - 1, _CHECKED_ROWS).astype(int))
         try:
-            own = self._own_margin(Xt, rows)
+            model_margin = self._fitted.model_margin(Xt, rows)
         except (TypeError, ValueError):
-            return  # the model refuses rows in this form (arrays for data frames, say): no margin to miss
-        columns = out[:, rows].astype(np.float64).reshape(self._n_outputs, -1, len(rows))
+            # The model cannot predict on this container (an array instead of a data frame, say): nothing to compare.
+            return
+        sample = columns[:, rows].astype(np.float64).reshape(self._n_outputs, -1, len(rows))
         if self._has_remainder or self._decomposition.complete:
-            ours = np.reshape(self.intercept_, (-1, 1)) + columns.sum(axis=1)
+            total = np.reshape(self.intercept_, (-1, 1)) + sample.sum(axis=1)
         else:
-            bins = bin_all(take_rows(Xt, rows), self._model.input, self._model.ensemble.grid)
-            ours = self._decomposition.margins(bins)
-        # a column is rounded to its type, and summed from terms of about its size
-        rounding = np.abs(columns).sum(axis=1) * 8 * np.finfo(out.dtype).eps
-        require_equal(
-            own, ours.T, rounding_of(self._model.ensemble) + rounding.T, rows, "components", "transform"
-        )
+            total = self._decomposition.margins(self._fitted.bins(take_rows(Xt, rows), self._execution))
+        # Each column is rounded to its type, and is a sum of terms of about its size.
+        rounding = np.abs(sample).sum(axis=1) * 8 * np.finfo(columns.dtype).eps
+        rounding = rounding_of(self._fitted.source.ensemble) + rounding.T
+        require_equal(model_margin, total.T, rounding, rows, "components", "transform")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns of `transform`.
@@ -379,24 +418,26 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
 
     @property
     def n_components_(self) -> int:
+        """Return the number of columns of the output of `transform`."""
         self._require_components(NoComponentsError)
         return self._n_outputs * (len(self._component_names) + self._has_remainder)
 
     @property
     def components_(self) -> Components:
+        """Return all components."""
         self._require_components(NoComponentsError)
-        if "components" not in self._lazy:
+        if "components" not in self._cache:
             groups = self._groups
             features = [tuple(groups.names[i] for i in members) for members in self._decomposition.index.sets]
-            grouped = set(self._model_names) - set(groups.names)
-            self._lazy["components"] = Components(
-                self, self._component_names, features, names=groups.names, grouped=grouped
+            grouped = set(self._fitted.feature_names) - set(groups.names)
+            self._cache["components"] = Components(
+                _ComponentSource(self), self._component_names, features, names=groups.names, grouped=grouped
             )
-        components: Components = self._lazy["components"]
+        components: Components = self._cache["components"]
         return components
 
     def __getitem__(self, key: Any) -> Component:
-        """The component with the given name, or of the given features."""
+        """Return the component with the given name, or of the given features."""
         component: Component = self.components_[key]
         return component
 
@@ -419,24 +460,244 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
             ``k`` is less than 1.
         """
         check_scalar(k, "k", Integral, min_val=1)
-        components, background = self.components_, self._background
-        if "component_importances" not in self._lazy:
-            found, _ = strongest(self._decomposition, background, k, self._execution)
+        components, background = self.components_, self._fitted.background
+        if "component_importances" not in self._cache:
+            ranking, _ = strongest(self._decomposition, background, k, self._execution)
         else:
             total = self.component_importances_.reshape(len(components), self._n_outputs).sum(axis=1)
-            found = np.argsort(-total, kind="stable")[:k]
-        return [components[int(i)] for i in found]
+            ranking = np.argsort(-total, kind="stable")[:k]
+        return [components[int(i)] for i in ranking]
 
     @property
     def component_importances_(self) -> NDArray[np.float64]:
+        """Return the mean absolute value of every component over the background."""
         self._require_components(NoComponentsError)
-        if "component_importances" not in self._lazy:
-            means = component_means(self._decomposition, self._background, execution=self._execution)
-            self._lazy["component_importances"] = self._squeeze(means)
-        importances: NDArray[np.float64] = self._lazy["component_importances"]
+        if "component_importances" not in self._cache:
+            means = component_means(self._decomposition, self._fitted.background, execution=self._execution)
+            self._cache["component_importances"] = self._squeeze(means)
+        importances: NDArray[np.float64] = self._cache["component_importances"]
         return importances
 
+    # -- sums of components -------------------------------------------------------------------
+
+    def shap_values(self, X: Any) -> NDArray[np.float64]:
+        """SHAP values: ``phi_k = sum over S with k of m_S / |S|``, all orders included.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
+            On the margin scale; with ``intercept_`` they add up to the margin. With ``feature_groups``, the values
+            of the game between the groups and the other features, in the order of ``explained_features_``.
+        """
+        check_is_fitted(self)
+        shape = (len(self._groups.names),)
+        values = self._on_rows(X, shape, self._decomposition.shapley, "SHAP values")
+        return self._squeeze(values.transpose(2, 1, 0))
+
+    def shap_interaction_values(self, X: Any) -> NDArray[np.float64]:
+        """SHAP interaction values: ``1/2 sum over S with i, j of m_S / (|S| - 1)``, all orders included.
+
+        The diagonal makes each row sum to the SHAP value, the convention of XGBoost and shap.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features, n_features) or (n_samples, n_features, n_features, n_outputs)
+            On the margin scale.
+        """
+        check_is_fitted(self)
+        shape = (len(self._groups.names),) * 2
+        compute = self._decomposition.shapley_interactions
+        values = self._on_rows(X, shape, compute, "SHAP interaction values")
+        return self._squeeze(values.transpose(3, 1, 2, 0))
+
+    def partial_dependence(self, features: Any, X: Any) -> NDArray[np.float64]:
+        """The partial dependence function of some features at the rows' values of them.
+
+        ``PD_S(x) = sum over U in S of m_U(x)``, all orders included: the mean margin when the features are set to
+        the row's values and the others are averaged out.
+
+        Parameters
+        ----------
+        features : str, int or list of these
+            Names or positions; with ``feature_groups``, a group by its name.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            On the margin scale.
+        """
+        check_is_fitted(self)
+        Xt = self._fitted.check(X, self)
+        players = self._groups.resolve(features, self._fitted.feature_names, X=Xt)
+        decomposition = self._decomposition
+        keep = np.isin(decomposition.players.player_of_feature, players)
+        averaged = average_out(decomposition.ensemble, decomposition.weighting, keep, self._execution)
+        shape = (self._n_outputs,)
+        return self._squeeze(
+            self._fitted.map_rows(Xt, shape, averaged, self._execution, "partial dependence").T
+        )
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Return the mean absolute SHAP value of every feature over the background."""
+        check_is_fitted(self)
+        if "feature_importances" not in self._cache:
+            means = shapley_means(self._decomposition, self._fitted.background, self._execution)
+            self._cache["feature_importances"] = self._squeeze(means)
+        importances: NDArray[np.float64] = self._cache["feature_importances"]
+        return importances
+
+    def feature_axis(self, feature: str | int) -> Axis:
+        """All bins that the model tells apart along one feature.
+
+        Parameters
+        ----------
+        feature : str or int
+            Name or position of a feature that the model splits on.
+
+        Returns
+        -------
+        Axis
+            Its ``edges`` are those of all trees; a component's axis has those of its own leaves.
+        """
+        check_is_fitted(self)
+        used_feature = self._used_feature(feature)
+        grid = self._fitted.grid
+        position, categorical = int(grid.features[used_feature]), bool(grid.categorical[used_feature])
+        edges: NDArray[Any]
+        if categorical:
+            codes = grid.cuts_of(used_feature).astype(np.int64)
+            categories = self._fitted.source.input.categories.get(position)
+            edges = codes if categories is None else categories[codes]
+        else:
+            edges = grid.edges(used_feature)[: grid.n_reached(used_feature) - 1]
+        return Axis(self._fitted.feature_names[position], edges, categorical, len(edges) + 1)
+
+    def background_weights(self, axis: Axis) -> NDArray[np.float64]:
+        """Share of the background in every bin of an axis.
+
+        Parameters
+        ----------
+        axis : Axis
+            Of a component of this decomposer, or from `feature_axis`.
+
+        Returns
+        -------
+        ndarray of shape (axis.n_bins,)
+            The background's weights by bin; they sum to one.
+        """
+        check_is_fitted(self)
+        used_feature = self._used_feature(axis.feature)
+        grid = self._fitted.grid
+        compute = partial(_bin_shares, used_feature=used_feature, n_bins=int(grid.n_bins[used_feature]))
+        share = self._fitted.background.average(compute)
+        return np.asarray(np.bincount(bins_along(axis, grid.edges(used_feature)), share, axis.n_bins))
+
+    @property
+    def explained_features_(self) -> list[str]:
+        """Names along the feature axis of SHAP values: features, or groups and the features in none."""
+        check_is_fitted(self)
+        return list(self._groups.names)
+
+    # -- what others may use ------------------------------------------------------------------
+
+    @property
+    def _explained(self) -> Explained:
+        """Return what inspection, plots and exports may use; they get it from `skglex._decomposition.explained`."""
+        return Explained(
+            decomposition=self._decomposition,
+            fitted=self._fitted,
+            groups=self._groups,
+            output_labels=self._output_labels(),
+            intercept=np.reshape(self.intercept_, -1),
+            max_interaction=self.max_interaction,
+            execution=self._execution,
+            estimator=self,
+            require_components=self._require_components,
+            cached=frozenset(self._cache),
+        )
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's diagram and a table of the largest components."""
+        table = ""
+        with suppress(Exception):  # not fitted, or too many components: the diagram alone
+            table = largest_components_table(self, self._explained)
+        return str(estimator_html_repr(self)) + table
+
+    def _repr_html_inner(self) -> str:
+        # scikit-learn before 1.7 does not call `_html_repr`.
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._html_repr()
+        return bundle
+
+    # The diagram of scikit-learn 1.8 and later shows the values of all attributes that `dir` names, and completion
+    # looks each of them up. Neither may compute importances or raise.
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        self.__dict__["_in_diagram"] = True
+        try:
+            return super()._get_fitted_attr_html(doc_link)
+        finally:
+            del self.__dict__["_in_diagram"]
+
+    def __dir__(self) -> list[str]:
+        state = self.__dict__
+        hidden = set(_IMPORTANCES + _OF_COMPONENTS) if "_cache" not in state else set()
+        if state.get("_too_many") is not None:
+            hidden.update(_OF_COMPONENTS)
+        if "_in_diagram" in state:
+            hidden.update(name for name in _IMPORTANCES if name.rstrip("_") not in state.get("_cache", {}))
+        shown = [name for name in object.__dir__(self) if name not in hidden]
+        return [name for name in shown if name in _IMPORTANCES + _OF_COMPONENTS or hasattr(self, name)]
+
     # -- helpers ------------------------------------------------------------------------------
+
+    @property
+    def _n_outputs(self) -> int:
+        return self._fitted.source.ensemble.n_outputs
+
+    def _output_labels(self) -> list[Any] | None:
+        """Return the labels of the outputs, None for a single output."""
+        if self._n_outputs == 1:
+            return None
+        classes = getattr(self, "classes_", None)
+        if classes is not None and len(classes) == self._n_outputs:
+            return list(classes)
+        return list(range(self._n_outputs))
+
+    def _squeeze(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Drop the last axis if there is a single output."""
+        return values[..., 0] if self._n_outputs == 1 else values
+
+    def _used_feature(self, feature: str | int) -> int:
+        """Return the position on the grid of a feature that the model splits on."""
+        names = self._fitted.feature_names
+        (position,) = resolve_features(feature, names, parameter="feature")
+        used_feature = np.flatnonzero(self._fitted.grid.features == position)
+        if not len(used_feature):
+            raise ValueError(f"the model does not split on the feature {names[position]!r}")
+        return int(used_feature[0])
+
+    def _on_rows(self, X: Any, shape: tuple[int, ...], compute: Any, what: str) -> NDArray[np.float64]:
+        r"""Compute numbers of all outputs for rows: shape (n_outputs, \*shape, n_samples)."""
+        Xt = self._fitted.check(X, self)
+        return self._fitted.map_rows(Xt, (self._n_outputs, *shape), compute, self._execution, what)
 
     def _column_names(self) -> list[str]:
         return output_names(
@@ -446,52 +707,43 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
     def _require_components(self, error: type[ValueError] = ValueError) -> None:
         check_is_fitted(self)
         if self._too_many is not None:
+            count, exact = self._too_many
             raise error(
-                f"the model has {self._too_many} components, more than max_components={self.max_components:,}. Set "
+                f"the model has {'' if exact else 'at least '}{count:,} components, more than max_components={self.max_components:,}. Set "
                 "max_interaction (2 gives main effects and pairs), restrict features, join columns with "
                 "feature_groups, or raise max_components. SHAP values, interactions and partial dependence work all "
                 "the same"
             )
 
-    def _write_components(self, bins: NDArray[Any], out: NDArray[np.float64]) -> None:
-        """Fill ``out`` (class blocks of components and, where there is one, the remainder)."""
-        self._decomposition.components(bins, np.arange(len(self._component_names)), out, self._execution)
-        if not self._has_remainder:
-            return
-        step = len(out) // self._n_outputs
-        rest = out[step - 1 :: step]
-        if self._decomposition.complete:
-            rest[:] = 0.0
-            return
-        rest[:] = self._decomposition.margins(bins, self._execution) - np.reshape(self.intercept_, (-1, 1))
-        for o in range(self._n_outputs):
-            rest[o] -= out[o * step : (o + 1) * step - 1].sum(axis=0)
-
-    # -- what a Component asks (`skglex.components.ComponentSource`) ---------------------------
-
-    @per_partition
     def _component_values(self, position: int, X: Any) -> NDArray[np.float64]:
+        """Evaluate one component at rows."""
+        chosen = np.array([position])
+
         def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))
-            self._decomposition.components(bins, np.array([position]), out, execution)
+            self._decomposition.components(bins, chosen, out, execution)
             return out
 
-        return self._squeeze(self._on_rows(self._check_X(X), (), compute, "the component").T)
-
-    def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        axes, values = self._decomposition.component_table(
-            position, self._model_names, self._model.input.categories, self._execution
-        )
-        return axes, self._squeeze(values)
+        return self._squeeze(self._on_rows(X, (), compute, "the component").T)
 
 
-@wraps(GlexDecomposer.fit_transform)
-def _fit_transform(self: GlexDecomposer, X: Any, y: Any = None, **fit_params: Any) -> Any:
-    if is_dask(X):
-        return self.fit(X, y, **fit_params).transform(X)
-    return TransformerMixin.fit_transform(self, X, y, **fit_params)
+class _ComponentSource:
+    """Give the components of a decomposer their values; see `skglex.components.ComponentSource`."""
+
+    def __init__(self, decomposer: GlexDecomposer) -> None:
+        self._decomposer = decomposer
+
+    def importance(self, position: int) -> Any:
+        return self._decomposer.component_importances_[position]
+
+    def values(self, position: int, X: Any) -> NDArray[np.float64]:
+        return self._decomposer._component_values(position, X)
+
+    def table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        return self._decomposer._explained.component_table(position)
 
 
-# outside of what scikit-learn wraps around methods for set_output, which would compute
-GlexDecomposer.transform = per_partition(GlexDecomposer.transform)  # type: ignore[method-assign]
-GlexDecomposer.fit_transform = _fit_transform
+def _bin_shares(background: Background, *, used_feature: int, n_bins: int) -> NDArray[np.float64]:
+    weight = background.weight / background.total
+    share: NDArray[Any] = np.bincount(background.bins[used_feature], weight, n_bins)
+    return share

@@ -8,22 +8,82 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skglex._base import BaseTreeModelEstimator, example_row
+from skglex._dask import lazy_on_dask
 from skglex._decomposition import average_out
-from skglex._input import RawColumns, expand_groups, find_outputs, is_frame, resolve_features
+from skglex._input import (
+    RawColumns,
+    as_numpy,
+    expand_groups,
+    fill_columns,
+    find_outputs,
+    is_frame,
+    resolve_features,
+    take_rows,
+)
 from skglex._leaves import LeafSum
-from skglex._predictor import DebiasedPredictor
 from skglex._prefit import tree_model
-from skglex._utils import restore_on_failure, warn_user
+from skglex._readers import SourceModel, is_probability_average
+from skglex._response import even_margin, inverse_link
+from skglex._utils import Execution, restore_on_failure, warn_user
 
 if TYPE_CHECKING:
     import xgboost
 
 
-class FeatureRemover(DebiasedPredictor):
+# What is closer to a threshold is on it: leaves add up in another order than the model's own sum.
+_TIE = 1e-12
+# Background rows on which the model's own output is compared with what its link makes of the margin.
+_OUTPUT_ROWS = 100
+# What may be infinite in float32.
+_LARGE = 1e38
+
+
+def _classifies(remover: FeatureRemover) -> bool:
+    return bool(is_classifier(remover))
+
+
+def _source_of(remover: FeatureRemover) -> SourceModel | None:
+    fitted = getattr(remover, "_fitted", None)
+    return None if fitted is None else fitted.source
+
+
+def _has_decision(remover: FeatureRemover) -> bool:
+    # scikit-learn allows none to regressors; where there is no link, predict is the margin anyhow. A classifier's
+    # says the class by its sign, which a probability does not
+    if get_tags(remover).estimator_type == "regressor":
+        model = _source_of(remover)
+        return model is not None and model.link != "identity"
+    return not (is_classifier(remover) and is_probability_average(tree_model(remover.estimator)))
+
+
+def _scores_samples(remover: FeatureRemover) -> bool:
+    model = _source_of(remover)
+    if model is None:
+        return hasattr(remover.estimator, "score_samples")
+    return model.isolation is not None
+
+
+def _has_score(remover: FeatureRemover) -> bool:
+    return get_tags(remover).estimator_type in ("classifier", "regressor")
+
+
+@lazy_on_dask(
+    "margin",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "score_samples",
+    example_row=example_row,
+)
+class FeatureRemover(BaseTreeModelEstimator):
     """Predict with every component that touches some features taken out of a fitted model.
 
     The features, say a protected attribute, lose their main effects and all their interactions; the model is not
@@ -139,7 +199,7 @@ class FeatureRemover(DebiasedPredictor):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **DebiasedPredictor._parameter_constraints,
+        **BaseTreeModelEstimator._parameter_constraints,
         "features": "no_validation",
         "strength": [Interval(Real, 0, 1, closed="both")],
     }
@@ -220,21 +280,166 @@ class FeatureRemover(DebiasedPredictor):
         MixedColumnsWarning
             Around a pipeline: removed columns are made of other raw columns, too.
         """
-        X, Xt = self._fit_model(X, y, sample_weight, fit_params)
-        self._prove(Xt)
+        X, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=True)
         removed = self._resolve_removed(X)
-        ensemble = self._model.ensemble
-        self.removed_features_ = [self._model_names[i] for i in sorted(removed)]
+        ensemble = self._fitted.source.ensemble
+        self.removed_features_ = [self._fitted.feature_names[i] for i in sorted(removed)]
         self._removed = np.array(sorted(removed), dtype=np.int64)
         keep = ~np.isin(ensemble.grid.features, self._removed)
-        if len(removed) == self._model.input.n_features:
+        if len(removed) == self._fitted.source.input.n_features:
             warn_user("all features are removed: the predictions are constant, the intercept")
-        if self._model.isolation is not None:
-            self.offset_ = self._model.isolation.offset
-        self._debiased = average_out(ensemble, self._make_weighting(), keep, self._execution)
+        if self._fitted.source.isolation is not None:
+            self.offset_ = self._fitted.source.isolation.offset
+        self._debiased = average_out(ensemble, self._fitted.weighting, keep, self._execution)
         self._full = LeafSum(ensemble)
-        self._prove_output(Xt)
+        self._check_output(Xt)
         return self
+
+    @available_if(_has_decision)
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The debiased margin, as `margin`; a regressor has it where its margin is not its prediction.
+
+        Of two classes minus the margin at which they are equal (one half, where it is a probability as in a planted
+        forest). Not of scikit-learn's trees and forests, which have none.
+        Of an isolation forest: `score_samples` minus the model's offset, negative for outliers.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The sign says the class, or who is an outlier.
+        """
+        check_is_fitted(self)
+        if self._fitted.source.isolation is None:
+            margin = self.margin(X)
+            if not self._binary:
+                return margin
+            margin = margin - even_margin(self._fitted.source.link)
+            return np.where(np.abs(margin) <= _TIE, 0.0, margin)
+        return np.asarray(self.score_samples(X) - self.offset_)
+
+    @available_if(_scores_samples)
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """The scores of an isolation forest from the debiased mean path length; the lower, the more abnormal.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            From -1 to 0.
+        """
+        check_is_fitted(self)
+        isolation = self._fitted.source.isolation
+        assert isolation is not None  # else there is no such method
+        return isolation.score(self.margin(X))
+
+    def margin(self, X: Any) -> NDArray[np.float64]:
+        """The debiased margin (raw score).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            With ``strength=1`` a data frame may lack the removed columns.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            On the margin scale (log-odds, one score per class, mean path length, ...).
+        """
+        margin = self._margin(self._check_rows(X))
+        return margin[:, 0] if margin.shape[1] == 1 else margin
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The debiased prediction: labels of a classifier, else what the model itself would return.
+
+        Of an isolation forest: 1, or -1 for outliers.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            With ``strength=1`` a data frame may lack the removed columns.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            On the scale of the model's own ``predict``.
+        """
+        check_is_fitted(self)
+        if self._fitted.source.isolation is not None:
+            return np.where(self.decision_function(X) < -_TIE, -1, 1)
+        output = self._output(X)
+        if not is_classifier(self):
+            return output[:, 0] if output.shape[1] == 1 else output
+        if self._multilabel:
+            return (output > 0.5 + _TIE).astype(np.int64)
+        if self._binary and len(self.classes_) == 2:
+            even = -_TIE if self._fitted.source.even_odds_are_positive else _TIE
+            second = output[:, 0] > 0.5 + even
+            return np.asarray(self.classes_[second.astype(np.intp)])
+        return np.asarray(self.classes_[self._to_probabilities(output).argmax(axis=1)])
+
+    @available_if(_classifies)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The debiased probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return self._to_probabilities(self._output(X))
+
+    @available_if(_classifies)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    @available_if(_has_score)
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of a classifier, R² of a regressor.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, with the columns of those given to `fit`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            True labels or targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            As scikit-learn's ``accuracy_score`` or ``r2_score``.
+        """
+        metric = accuracy_score if is_classifier(self) else r2_score
+        # numbers, even of a Dask collection
+        return float(metric(np.asarray(y), np.asarray(self.predict(X)), sample_weight=sample_weight))
 
     def to_xgboost(self) -> xgboost.Booster:
         """The debiased model as an ordinary XGBoost booster, for deployment.
@@ -295,8 +500,8 @@ class FeatureRemover(DebiasedPredictor):
         from skglex.export._onnx import onnx_model
 
         return onnx_model(
-            self._model,
-            removed=np.isin(self._model.ensemble.grid.features, self._removed),
+            self._fitted.source,
+            removed=np.isin(self._fitted.source.ensemble.grid.features, self._removed),
             leaf_weight=self._leaf_weight(),
             strength=self.strength,
             classes=self.classes_ if is_classifier(self) else None,
@@ -307,22 +512,103 @@ class FeatureRemover(DebiasedPredictor):
 
     def _leaf_weight(self) -> NDArray[np.float64]:
         """E_l of every leaf's conditions on the removed features."""
-        ensemble = self._model.ensemble
+        ensemble = self._fitted.source.ensemble
         removed = np.isin(ensemble.grid.features, self._removed)[ensemble.condition_feature]
-        return self._make_weighting().joint_weights(ensemble, removed, self._execution)
+        return self._fitted.weighting.joint_weights(ensemble, removed, self._execution)
 
     def _resolve_removed(self, X: Any) -> set[int]:
         """Positions of the removed features among the model's; notes the raw columns that go entirely."""
-        raw_names = self._model_names
+        raw_names = self._fitted.feature_names
         if is_frame(X):
             raw_names = [str(name) for name in X.columns]
-        elif self._preprocess is not None:
+        elif self._fitted.preprocess is not None:
             raw_names = [f"x{i}" for i in range(X.shape[1])]
         items = expand_groups(self.features, self.feature_groups or {}, raw_names, X)
-        if self._preprocess is None:
-            removed = set(resolve_features(items, self._model_names))
+        if self._fitted.preprocess is None:
+            removed = set(resolve_features(items, self._fitted.feature_names))
             self._raw_removed = sorted(removed)
             return removed
-        source = RawColumns(X, self._to_model_space, self._background, self._background_rows)
-        removed, self._raw_removed = find_outputs(items, raw_names, self._model_names, source)
+        rows = self._fitted.background_rows
+        background = X if len(rows) == X.shape[0] else take_rows(X, rows)
+        columns = RawColumns(background, self._fitted.to_model_space, self._fitted.background)
+        removed, self._raw_removed = find_outputs(items, raw_names, self._fitted.feature_names, columns)
         return removed
+
+    def _margin(self, Xt: Any) -> NDArray[np.float64]:
+        shape = (self._debiased.n_outputs,)
+        return self._fitted.map_rows(Xt, shape, self._mix, self._execution, "margins").T
+
+    def _mix(self, bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
+        """Return the margin of binned rows, between the full one and the debiased one by ``strength``."""
+        debiased = self._debiased(bins, execution)
+        if self.strength == 1:
+            return debiased
+        full = self._full(bins, execution)
+        return full - self.strength * (full - debiased)
+
+    def _output(self, X: Any) -> NDArray[np.float64]:
+        """What the model itself returns (probabilities, counts, ...), debiased."""
+        Xt = self._check_rows(X)
+        if self.strength == 0:
+            return self._own_output(Xt).astype(np.float64)
+        return inverse_link(self._fitted.source.link, self._margin(Xt))
+
+    def _own_output(self, Xt: Any) -> NDArray[Any]:
+        own = np.asarray(self._fitted.source.output(Xt))
+        own = own.reshape(len(own), -1)
+        # a binary classifier says both probabilities
+        return own[:, 1:] if self._binary and own.shape[1] == 2 else own
+
+    def _check_output(self, Xt: Any) -> None:
+        """Raise where the model's own output is not what the link makes of its margin, on background rows."""
+        if self._fitted.source.link == "custom" or self._fitted.source.isolation is not None:
+            return  # there is no output, or scores of the margin by definition
+        rows = self._fitted.background_rows[:_OUTPUT_ROWS]
+        own = self._own_output(take_rows(Xt, rows))
+        with np.errstate(over="ignore"):
+            ours = inverse_link(self._fitted.source.link, self._fitted.model_margin(Xt, rows))
+        ours = np.where(np.isinf(own) & (ours > _LARGE), own, ours)  # the model's own is a float32
+        scale = np.abs(own).max(initial=0, where=np.isfinite(own))
+        close = np.isclose(ours, own, rtol=1e-4, atol=1e-5 * scale, equal_nan=True).all(axis=1)
+        if not close.all():
+            row, model = int(np.argmin(close)), tree_model(self.estimator_)
+            raise ValueError(
+                f"the {type(model).__name__} predicts something else than its margin says: {own[row]} on row "
+                f"{rows[row]}, where the margin gives {ours[row]} (by the inverse link {self._fitted.source.link!r}). If its "
+                "class changes what another one predicts, pass a model of that class"
+            )
+
+    @property
+    def _binary(self) -> bool:
+        return is_classifier(self) and self._debiased.n_outputs == 1
+
+    @property
+    def _multilabel(self) -> bool:
+        """Whether a classifier's outputs are labels of their own, not classes of which one is right."""
+        n_outputs = self._debiased.n_outputs
+        return n_outputs > 1 and (self._fitted.source.link == "sigmoid" or len(self.classes_) != n_outputs)
+
+    def _to_probabilities(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
+        if len(self.classes_) == 1:
+            return np.ones((len(output), 1))
+        return np.column_stack([1 - output, output]) if self._binary else output
+
+    def _check_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        own = "strength"  # which may be set after fit
+        constraint = {own: self._parameter_constraints[own]}
+        validate_parameter_constraints(constraint, {own: self.strength}, type(self).__name__)
+        names = getattr(self, "feature_names_in_", None)
+        if self.strength == 1:
+            # the preprocessing or the model may refuse some of them
+            numbers = self._fitted.preprocess is not None or bool(self._fitted.source.input.finite)
+            # one row of the background stands in for removed columns that are absent or hold anything at all
+            X = fill_columns(as_numpy(X), self._raw_removed, self._fitted.row, names, numbers=numbers)
+        elif is_frame(X) and names is not None:
+            given = {str(name) for name in X.columns}
+            if absent := [str(names[i]) for i in self._raw_removed if str(names[i]) not in given]:
+                raise ValueError(
+                    "The feature names should match those that were passed during fit: X lacks "
+                    f"{absent}, needed with strength={self.strength}. With strength=1 removed columns may be absent"
+                )
+        return self._fitted.check(X, self)

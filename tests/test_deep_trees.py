@@ -247,11 +247,11 @@ def test_many_bins():
     X = rng.normal(size=(30_000, 3))
     model = RandomForestRegressor(4, max_features=1, random_state=0).fit(X, rng.normal(size=len(X)))
     dec = GlexDecomposer(model, weighting="path_dependent", max_interaction=1, remainder=False)
-    ensemble = dec.fit(X)._model.ensemble
+    ensemble = dec.fit(X)._fitted.source.ensemble
     n_bins = ensemble.grid.n_bins
     assert np.prod(n_bins.astype(float)) > 2**31
     few = X[:50]
-    by_leaf = LeafSum(replace(ensemble, trees=None))(bin_all(few, dec._model.input, ensemble.grid))
+    by_leaf = LeafSum(replace(ensemble, trees=None))(bin_all(few, dec._fitted.source.input, ensemble.grid))
     assert np.allclose(by_leaf[0], model.predict(few), **EXACT)
     expected = shap.TreeExplainer(model).shap_values(few[:5])
     assert np.allclose(dec.shap_values(few[:5]), expected, **EXACT)

@@ -15,7 +15,7 @@ from skglex._debiased import debiased_booster, onnx_model
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 
 from skglex import GlexDecomposer
-from skglex._input import InputSpec, bin_rows
+from skglex._input import InputSpec, bin_all
 from skglex._leaves._weighting import Background, Empirical, PathDependent
 from skglex._readers import SourceModel
 from skglex._readers._registry import find_reader
@@ -125,7 +125,7 @@ def export(model, removed, weighting="empirical"):
     read = find_reader(model)(model)
     if weighting == "path_dependent" and read.ensemble.ratio is None:
         pytest.skip("this XGBoost keeps no cover of vector leaves")
-    bins = bin_rows(rows_of(model), read.input, read.ensemble.grid)
+    bins = bin_all(rows_of(model), read.input, read.ensemble.grid)
     gone, weight = leaf_weights(read.ensemble, bins, removed, weighting)
     expected = debiased_margin(read.ensemble, bins, gone, weight)
     return debiased_booster(model, removed, weight), expected, (read, gone, weight)
@@ -221,7 +221,7 @@ def test_booster_keeps_rounds_and_categories():
     read = find_reader(model)(model)
     n_trees = 5
     first = read.ensemble.tree_ptr[n_trees]
-    bins = bin_rows(FRAME, read.input, read.ensemble.grid)
+    bins = bin_all(FRAME, read.input, read.ensemble.grid)
     gone, weight = leaf_weights(read.ensemble, bins, {0}, "empirical")
     weight[first:] = 0
     expected = debiased_margin(read.ensemble, bins, gone, weight)
@@ -465,11 +465,11 @@ def test_onnx_boxes_that_are_no_trees(run_onnx):
         model = MODELS[name]()
         read = find_reader(model)(model)
         gone, weight = leaf_weights(
-            read.ensemble, bin_rows(rows_of(model), read.input, read.ensemble.grid), {0}, "empirical"
+            read.ensemble, bin_all(rows_of(model), read.input, read.ensemble.grid), {0}, "empirical"
         )
         keep = ~gone[read.ensemble.condition_feature]
         boxes = read.ensemble.keep_conditions(keep, read.ensemble.value * weight[:, None])
-        bins = bin_rows(rows_of(model), read.input, boxes.grid)
+        bins = bin_all(rows_of(model), read.input, boxes.grid)
         expected = debiased_margin(boxes, bins, gone & False, np.ones(boxes.n_leaves))
         exported = onnx_model(replace(read, ensemble=boxes))
         assert_float32_close(run_onnx(exported, codes(rows_of(model)))["margin"], expected)

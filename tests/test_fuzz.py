@@ -146,7 +146,7 @@ def test_nothing_is_right_of_infinity(model):
     decomposer = GlexDecomposer(model).fit(X)
     component = decomposer.components_[0]
     rows = np.array([[-np.inf], [-0.5], [np.inf], [np.nan]])
-    assert np.inf in decomposer._model.ensemble.grid.cuts
+    assert np.inf in decomposer._fitted.source.ensemble.grid.cuts
     bins = [np.searchsorted(component.edges[0], x, side="right") for x in rows[:3, 0]]
     found = component.values[[*bins, component.axes[0].missing]]
     assert np.array_equal(found, component.evaluate(rows))
@@ -156,7 +156,7 @@ def test_nothing_is_right_of_infinity(model):
     beside = np.array([[np.nan], [-1.0], [0.0], [3.0]] * 20)
     model.fit(beside, 3.0 * np.isnan(beside[:, 0]) + (beside[:, 0] > -0.5))
     several = GlexDecomposer(model).fit(beside)
-    assert len(several._model.ensemble.grid.cuts) > 1
+    assert len(several._fitted.source.ensemble.grid.cuts) > 1
     edges = several.feature_axis(0).edges
     assert len(edges) > 0
     assert np.isfinite(edges).all()
@@ -220,7 +220,7 @@ def trained_case(seed, library, d, weighting):
 
 def complete(case, decomposer):
     """What a trained model's case needs of the model as it was read: rows at its thresholds, its margin, the oracle."""
-    read = decomposer._model
+    read = decomposer._fitted.source
     grid, d = read.ensemble.grid, read.input.n_features
     cuts = {int(j): grid.cuts_of(s) for s, j in enumerate(grid.features)}
     case.rows = rows_at(
@@ -381,14 +381,14 @@ def check_case(case, patch):
 
 def special_input(decomposer):
     """Whether the model changes numbers before it compares them."""
-    spec = decomposer._model.input
+    spec = decomposer._fitted.source.input
     return bool(spec.missing_zeros) or not np.isnan(spec.missing) or bool(spec.encoders)
 
 
 def binned(decomposer, rows):
-    from skglex._input import bin_rows
+    from skglex._input import bin_all
 
-    return bin_rows(rows, decomposer._model.input, decomposer._model.ensemble.grid)
+    return bin_all(rows, decomposer._fitted.source.input, decomposer._fitted.source.ensemble.grid)
 
 
 def modules_of(name):

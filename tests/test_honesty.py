@@ -148,13 +148,13 @@ def test_nodes_without_cover(monkeypatch):
 def test_only_rows_that_the_model_refuses_go_unchecked(data):
     X, y = data
     decomposer = GlexDecomposer(XGBRegressor(n_estimators=5).fit(X, y)).fit(X)
-    read, expected = decomposer._model, decomposer.transform(X)
+    read, expected = decomposer._fitted.source, decomposer.transform(X)
 
     def fail(error):
         def margin(X):
             raise error
 
-        decomposer._model = replace(read, margin=margin)
+        decomposer._fitted = replace(decomposer._fitted, source=replace(read, margin=margin))
 
     for refused in (ValueError("feature names"), TypeError("sparse data")):
         fail(refused)

@@ -67,9 +67,9 @@ def test_nothing_slow_is_computed(monkeypatch):
     monkeypatch.setattr(budgets, "html_look_ups", 10)
     for html in (dec._repr_html_(), estimator_html_repr(make_pipeline(StandardScaler(), dec))):
         assert "skglex-components" not in html
-    assert not {"component_importances", "feature_importances"} & set(dec._lazy)
+    assert not {"component_importances", "feature_importances"} & set(dec._cache)
     assert set(COMPUTED) <= set(dir(dec))
-    assert not {"component_importances", "feature_importances"} & set(dec._lazy)
+    assert not {"component_importances", "feature_importances"} & set(dec._cache)
     assert "_in_diagram" not in dec.__dict__
     dec.component_importances_  # noqa: B018
     assert "skglex-components" in dec._repr_html_()

@@ -411,7 +411,7 @@ def test_saved_and_loaded_models_read_the_same(name, model_of, tmp_path):
 @pytest.mark.mutation
 def test_zeros_stay_missing_in_a_pickle():
     decomposer = decompose(booster(data=np.nan_to_num(X), zero_as_missing=True))
-    assert decomposer._model.input.missing_zeros
+    assert decomposer._fitted.source.input.missing_zeros
     rows = np.nan_to_num(X[:20])
     rows[::2] = 0
     np.testing.assert_array_equal(
@@ -601,7 +601,7 @@ def test_categories_of_data_frames_count_by_value(loaded):
     if loaded:
         model = lgb.Booster(model_str=model.model_to_string())
     decomposer = decompose(model, background=FRAME)
-    assert list(decomposer._model_names) == list(FRAME.columns)
+    assert list(decomposer._fitted.feature_names) == list(FRAME.columns)
     other = FRAME.copy()
     other["town"] = pd.Categorical(FRAME["town"].astype(object), list("zoiuytrewq"))  # other codes, one more
     other["level"] = FRAME["level"].cat.reorder_categories(["high", "low", "mid"])
@@ -618,7 +618,9 @@ def test_categories_of_data_frames_count_by_value(loaded):
         float
     )
     by_codes = decompose(model, background=codes)
-    np.testing.assert_array_equal(by_codes._model.ensemble.grid.cuts, decomposer._model.ensemble.grid.cuts)
+    np.testing.assert_array_equal(
+        by_codes._fitted.source.ensemble.grid.cuts, decomposer._fitted.source.ensemble.grid.cuts
+    )
 
 
 @pytest.mark.mutation

@@ -159,7 +159,7 @@ def test_stored_components(decomposer, rows, tmp_path):
         assert np.array_equal(loaded.evaluate(given_rows), as_transform(decomposer, given_rows))
     assert loaded.intercept_ == decomposer.intercept_
     assert np.array_equal(loaded.component_importances_, decomposer.component_importances_)
-    assert loaded.feature_names == decomposer._model_names
+    assert loaded.feature_names == decomposer._fitted.feature_names
     for mine, theirs in zip(loaded.components_, decomposer.components_, strict=True):
         assert (mine.name, mine.features, mine.importance) == (
             theirs.name,
@@ -170,7 +170,7 @@ def test_stored_components(decomposer, rows, tmp_path):
         assert all(np.array_equal(a, b) for a, b in zip(mine.edges, theirs.edges, strict=True))
         assert np.array_equal(mine.evaluate(rows), theirs.evaluate(rows))
     if loaded.complete:
-        own = np.ravel(decomposer._model.margin(rows))
+        own = np.ravel(decomposer._fitted.source.margin(rows))
         assert loaded.margin(rows) == pytest.approx(
             own, abs=1e-5
         )  # XGBoost's is a float32 sum of values about 1
@@ -240,7 +240,7 @@ def test_what_cannot_be_stored(tmp_path):
         c=pd.Categorical(pd.to_datetime(FRAME["c"].map({"x": "2020", "y": "2021", "z": "2022"})))
     )
     decomposer = GlexDecomposer(own_categories().fit(FRAME, Y)).fit(FRAME)
-    decomposer._model.input.categories[2][0] = dates["c"].iloc[0]
+    decomposer._fitted.source.input.categories[2][0] = dates["c"].iloc[0]
     with pytest.raises(ValueError, match=r"category Timestamp.* cannot be stored"):
         save_components(decomposer, tmp_path / "file")
     with pytest.raises(ValueError, match="max_components"):

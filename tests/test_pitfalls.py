@@ -24,6 +24,7 @@ from _oracles import (
 )
 
 from skglex import FeatureRemover, GlexDecomposer
+from skglex._fitted_model import FittedModel
 
 VERSION = tuple(int(part) for part in xgb.__version__.split(".")[:2])
 WEIGHTINGS = ["empirical", "path_dependent"]
@@ -622,12 +623,12 @@ def test_the_intercept_does_not_change_with_calls(weighting):
 
 
 @pytest.mark.mutation
-def test_interactions_of_224_classes_are_refused_with_their_size():
+def test_interactions_of_224_classes_are_refused_with_their_size(monkeypatch):
     X, _ = make_data(n=448, d=6)
     model = xgb.XGBClassifier(n_estimators=1, max_depth=1, n_jobs=1).fit(X, np.arange(448) % 224)
     decomposer = GlexDecomposer(model).fit(X)
     many = np.broadcast_to(X[:1], (10_000_000, 6))
-    decomposer._check_X = lambda X: X  # no copy of the rows, either
+    monkeypatch.setattr(FittedModel, "check", lambda self, X, estimator: X)  # no copy of the rows, either
     with pytest.raises(MemoryError, match=r"shape \(224, 6, 6, 10000000\).* take 600\.8 GiB"):
         decomposer.shap_interaction_values(many)
 
@@ -669,7 +670,7 @@ def test_components_of_wide_leaves(weighting, wide):
     model, X = wide
     rows, background = X[:25], X[100:160]
     decomposer = GlexDecomposer(model, weighting=weighting, max_interaction=2).fit(background)
-    assert np.diff(decomposer._model.ensemble.leaf_ptr).max() > 16
+    assert np.diff(decomposer._fitted.source.ensemble.leaf_ptr).max() > 16
     expected = deep_components(model, rows, background if weighting == "empirical" else None)
     ours = decomposer.transform(rows)
     for component, column in zip(decomposer.components_, ours.T, strict=False):

@@ -86,7 +86,7 @@ def test_no_components(shapiq):
     ("model", "arguments", "message"),
     [
         (MODEL, {"order": 0}, "order must be an integer of at least 1"),
-        (MODEL, {"output": 1}, "the model has one output"),
+        (MODEL, {"output": 1}, "the model has a single output"),
         (CLASSES, {}, r"output must be one of \[0, 1, 2\]; got None"),
         (CLASSES, {"output": 5}, r"output must be one of \[0, 1, 2\]; got 5"),
     ],

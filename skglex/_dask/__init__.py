@@ -1,4 +1,4 @@
-"""Out of one machine: Dask collections as backgrounds and as rows. Nothing here imports Dask before one comes along."""
+"""Take Dask collections as backgrounds and as rows, without an import of Dask before one is passed."""
 
 from __future__ import annotations
 
@@ -6,21 +6,76 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sklearn.base import TransformerMixin
+from sklearn.utils._available_if import _AvailableIfDescriptor
+
 if TYPE_CHECKING:
     from skglex._dask._background import PartitionedBackground
     from skglex._dask._partitions import Partitions
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+__all__ = ["lazy_on_dask", "partitioned_background", "partitions_of"]
+
+Class = TypeVar("Class", bound=type)
+
+
+def lazy_on_dask(*methods: str, example_row: Callable[[Any, Any], Any]) -> Callable[[Class], Class]:
+    """Make methods of an estimator lazy where their last argument, the rows X, is a Dask collection.
+
+    A class decorator runs after scikit-learn has wrapped ``transform`` for ``set_output``. The wrapper is outside of
+    that one, which would compute a lazy result.
+
+    Parameters
+    ----------
+    *methods : str
+        Names of methods that take rows. Of ``fit_transform``, the rows are the first argument.
+    example_row : callable
+        Takes the fitted estimator and X; returns one row of the background in the form that X has. It goes through the
+        method at once, for the shape and type of the result.
+
+    Returns
+    -------
+    callable
+        The class decorator.
+    """
+
+    def decorate(cls: Class) -> Class:
+        for name in methods:
+            make_lazy = _fit_then_transform if name == "fit_transform" else _per_partition
+            descriptor = cls.__dict__.get(name)
+            if isinstance(
+                descriptor, _AvailableIfDescriptor
+            ):  # the method stays available under its condition only
+                descriptor.fn = make_lazy(descriptor.fn, example_row)
+            else:
+                setattr(cls, name, make_lazy(getattr(cls, name), example_row))
+        return cls
+
+    return decorate
+
+
+def partitions_of(X: Any, sample_weight: Any) -> Partitions | None:
+    """Return the partitions of a Dask collection with their weights, lazily; None for anything else."""
+    if not is_dask(X):
+        return None
+    from skglex._dask._partitions import Partitions
+
+    return Partitions(X, sample_weight)
+
+
+def partitioned_background(
+    partitions: Partitions, read: Callable[..., Any], read_and_check: Callable[..., Any]
+) -> PartitionedBackground:
+    """Return rows in partitions as a background."""
+    from skglex._dask._background import PartitionedBackground
+
+    return PartitionedBackground(partitions, read, read_and_check)
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a Dask collection (array, data frame, series)."""
     return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 
-def per_partition(method: Method) -> Method:
-    """Make a method whose last argument is rows lazy where these are a Dask collection."""
-
+def _per_partition(method: Callable[..., Any], example_row: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     @wraps(method)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         X = kwargs.get("X", args[-1] if args else None)
@@ -30,22 +85,18 @@ def per_partition(method: Method) -> Method:
         from skglex._dask._rows import map_rows
 
         before = args if not args or args[-1] is not X else args[:-1]
-        return map_rows(self, method.__name__, X, before, kwargs)
+        return map_rows(self, method.__name__, X, before, kwargs, example_row)
 
-    return wrapper  # type: ignore[return-value]
-
-
-def partitions_of(X: Any, sample_weight: Any) -> Partitions:
-    """The rows of a Dask collection and their weights (None: equal), lazily."""
-    from skglex._dask._partitions import Partitions
-
-    return Partitions(X, sample_weight)
+    return wrapper
 
 
-def partitioned_background(
-    partitions: Partitions, read: Callable[..., Any], prove: Callable[..., Any]
-) -> PartitionedBackground:
-    """Rows in partitions as a background."""
-    from skglex._dask._background import PartitionedBackground
+def _fit_then_transform(
+    method: Callable[..., Any], example_row: Callable[[Any, Any], Any]
+) -> Callable[..., Any]:
+    @wraps(method)
+    def wrapper(self: Any, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        if is_dask(X):
+            return self.fit(X, y, **fit_params).transform(X)
+        return TransformerMixin.fit_transform(self, X, y, **fit_params)
 
-    return PartitionedBackground(partitions, read, prove)
+    return wrapper

@@ -91,21 +91,17 @@ class PartitionedBackground:
         average: NDArray[np.float64] = terms[0].compute()
         return average
 
-    def any_pair(self, compute: Callable[[Any, Any], NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        """Where ``compute``, of the rows of any partition and of those of the next (the first after the last), is true.
+    def changed_columns(self, compare: Callable[[Any, Any], NDArray[np.bool_]], X: Any) -> NDArray[np.bool_]:
+        """Return where ``compare`` is true for the rows of any partition and those of the next.
 
-        Of rows as they were given, not binned.
+        The first partition follows the last. Rows are as the user passed them, not binned.
         """
-        task = share(compute)
+        task = share(compare)
         found = [delayed(_call)(task, *pair) for pair in zip(self._rows, [*self._rows[1:], self._rows[0]])]
         return np.asarray(np.any(dask.compute(*found), axis=0))
 
-    @property
-    def bins(self) -> NDArray[np.unsignedinteger]:
-        raise ValueError(_IN_PARTITIONS)
-
-    @property
-    def weight(self) -> NDArray[np.float64]:
+    def in_memory(self) -> Background:
+        """Raise: the rows are in partitions."""
         raise ValueError(_IN_PARTITIONS)
 
 

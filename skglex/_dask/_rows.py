@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -13,19 +14,26 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._dask._partitions import rows_of, share
-from skglex._input import as_dense, is_frame
+from skglex._input import is_frame
 
 
-def map_rows(estimator: Any, method: str, X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``estimator.method(*args, X)`` as a Dask array, or as a Dask data frame where ``set_output`` asks for one.
+def map_rows(
+    estimator: Any,
+    method: str,
+    X: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    example_row: Callable[[Any, Any], Any],
+) -> Any:
+    """Return ``estimator.method(*args, X)`` as a Dask array, or as a Dask data frame if ``set_output`` asks for one.
 
-    One row of the background goes through it now, for the shape and type of the result; none of X.
+    Run one background row through the method to learn the shape and dtype of the result; X itself is not computed.
     """
     check_is_fitted(estimator)
     container = _container(estimator) if method == "transform" else "default"
     alone = _for_workers(estimator)
     call = getattr(alone, method)
-    meta = np.asarray(call(*args, _one_row(alone, X), **kwargs))[:0]
+    meta = np.asarray(call(*args, example_row(alone, X), **kwargs))[:0]
     names = alone.get_feature_names_out() if container == "pandas" else None
     task = share(alone)
     if names is not None and is_frame(X):
@@ -84,20 +92,3 @@ def _container(estimator: Any) -> str:
 
 def _lengths(X: Any) -> list[float]:
     return list(X.chunks[0]) if isinstance(X, da.Array) else [np.nan] * X.npartitions
-
-
-def _one_row(estimator: Any, X: Any) -> Any:
-    """A row of the background, in the form that X has."""
-    row = estimator._row
-    if hasattr(row, "to_pandas"):
-        row = row.to_pandas()
-    if not is_frame(X):
-        if estimator._preprocess is None and not estimator._model.input.encoders:
-            return np.zeros((1, X.shape[1]))
-        values = row.to_numpy() if is_frame(row) else as_dense(row)
-        return values if values.shape[1] == X.shape[1] else np.resize(values, (1, X.shape[1]))
-    import pandas as pd
-
-    if is_frame(row):
-        return row.reindex(columns=X.columns)
-    return pd.DataFrame(np.resize(as_dense(row), (1, len(X.columns))), columns=X.columns)

@@ -1,7 +1,7 @@
 """Split a leaf ensemble into components: which there are, their tables, and everything summed from them."""
 
 from skglex._decomposition._decomposition import Decomposition, average_out
-from skglex._decomposition._explained import check_decomposer, check_order, output_position
+from skglex._decomposition._explained import Explained, explained
 from skglex._decomposition._importance import (
     component_means,
     shapley_means,
@@ -12,12 +12,11 @@ from skglex._decomposition._index import TooManyComponents
 
 __all__ = [
     "Decomposition",
+    "Explained",
     "TooManyComponents",
     "average_out",
-    "check_decomposer",
-    "check_order",
     "component_means",
-    "output_position",
+    "explained",
     "shapley_means",
     "strongest",
     "sum_by_feature_and_order",

@@ -22,7 +22,7 @@ from skglex._decomposition._tables import (
 )
 from skglex._leaves import CoalitionWeights, LeafEnsemble, LeafSum, Players, Weighting, group_patterns
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets
-from skglex.components._component import Axis
+from skglex.components import Axis
 
 # Threads that share a decomposition fill its tables once.
 _FILLING = Lock()

@@ -1,45 +1,146 @@
-"""What is asked of the decomposers that inspection, plots and exports are given."""
+"""Show a fitted decomposer to inspection, plots, exports and notebooks: the one door to what is private in it."""
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skglex._utils import Execution
 
-def check_decomposer(decomposer: Any) -> None:
-    """Raise unless it is a fitted GlexDecomposer."""
+if TYPE_CHECKING:
+    from skglex._decomposition._decomposition import Decomposition
+    from skglex._fitted_model import FittedModel
+    from skglex._input import FeatureGroups
+    from skglex._leaves import BackgroundLike, Grid
+    from skglex._readers import SourceModel
+    from skglex.components import Axis
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What inspection, plots and exports may use of a fitted decomposer, beside its public methods.
+
+    Attributes
+    ----------
+    estimator : GlexDecomposer
+    decomposition : Decomposition
+        The components, tables, SHAP values and margins, on binned rows.
+    fitted : FittedModel
+        The model and its input: checks rows, bins them and has the background.
+    groups : FeatureGroups
+        The names of the players: features, or groups of them.
+    intercept : ndarray of shape (n_outputs,)
+    output_labels : list, or None
+        The labels of the outputs, None for a single output.
+    max_interaction : int, or None
+        The decomposer's parameter.
+    execution : Execution
+    require_components : callable
+        Raises if there are more components than ``max_components``.
+    cached : frozenset of str
+        Names of the attributes that were computed already.
+    """
+
+    estimator: Any
+    decomposition: Decomposition
+    fitted: FittedModel
+    groups: FeatureGroups
+    intercept: NDArray[np.float64]
+    output_labels: list[Any] | None
+    max_interaction: int | None
+    execution: Execution
+    require_components: Callable[[], None]
+    cached: frozenset[str]
+
+    @property
+    def source(self) -> SourceModel:
+        """Return the model read into leaves."""
+        return self.fitted.source
+
+    @property
+    def grid(self) -> Grid:
+        """Return the grid of the features that the model splits on."""
+        return self.fitted.grid
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Return the names of the model's features, before they are grouped."""
+        return self.fitted.feature_names
+
+    @property
+    def background(self) -> BackgroundLike:
+        """Return the binned background."""
+        return self.fitted.background
+
+    @property
+    def n_outputs(self) -> int:
+        """Return the number of outputs of the model."""
+        return self.decomposition.n_outputs
+
+    def squeeze(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Drop the last axis if there is a single output."""
+        return values[..., 0] if self.n_outputs == 1 else values
+
+    def check(self, X: Any) -> Any:
+        """Check rows, and take them through the preprocessing."""
+        return self.fitted.check(X, self.estimator)
+
+    def weighted_rows(self, X: Any, sample_weight: Any) -> BackgroundLike:
+        """Bin rows with weights in the form of a background; return the background itself if X is None."""
+        return self.fitted.weighted_rows(X, sample_weight, self.estimator, self.execution)
+
+    def used_feature(self, name: str) -> int:
+        """Return the position on the grid of a feature that the model splits on."""
+        return int(np.searchsorted(self.grid.features, self.feature_names.index(name)))
+
+    def component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        """Return the axes and the values of one component's table."""
+        axes, values = self.decomposition.component_table(
+            position, self.feature_names, self.source.input.categories, self.execution
+        )
+        return axes, self.squeeze(values)
+
+    def check_order(self, order: Any, *, least: int) -> None:
+        """Raise unless the components up to an order, or all that there are, are listed."""
+        if not isinstance(order, (int, np.integer)) or order < least:
+            raise ValueError(f"order must be an integer of at least {least}; got {order!r}")
+        self.require_components()
+        limit = self.max_interaction
+        if limit is not None and order > limit and not self.decomposition.complete:
+            raise ValueError(
+                f"order={order}, but the decomposer was fitted with max_interaction={limit}. Fit a decomposer with a "
+                "higher max_interaction"
+            )
+
+    def output_position(self, label: Any, parameter: str) -> int:
+        """Return the position of the output with a label; ``parameter`` names the argument in errors."""
+        labels = self.output_labels
+        if labels is None:
+            positive = list(getattr(self.estimator, "classes_", []))[-1:]
+            if label is not None and label not in positive:
+                raise ValueError(
+                    f"the model has a single output, but got {parameter}={label!r}. Leave it out"
+                )
+            return 0
+        if label is None or label not in labels:
+            plain = [known.item() if hasattr(known, "item") else known for known in labels]
+            raise ValueError(
+                f"the model has several outputs, so {parameter} must be one of {plain}; got {label!r}"
+            )
+        return labels.index(label)
+
+
+def explained(decomposer: Any) -> Explained:
+    """Return the view of a fitted GlexDecomposer; raise for anything else."""
     if not hasattr(type(decomposer), "strongest_components"):
         raise TypeError(
             f"expected a GlexDecomposer, got a {type(decomposer).__name__}: pass GlexDecomposer(model).fit(X)"
         )
     check_is_fitted(decomposer)
-
-
-def check_order(decomposer: Any, order: Any, *, least: int) -> None:
-    """Raise unless the decomposer has the components up to an order, or all that there are."""
-    if not isinstance(order, Integral) or order < least:
-        raise ValueError(f"order must be an integer of at least {least}; got {order!r}")
-    decomposer._require_components()
-    limit = decomposer.max_interaction
-    if limit is not None and order > limit and not decomposer._decomposition.complete:
-        raise ValueError(
-            f"order={order}, but the decomposer was fitted with max_interaction={limit}: fit one with a higher "
-            "max_interaction"
-        )
-
-
-def output_position(decomposer: Any, label: Any, parameter: str) -> int:
-    """Position of the output that the user asked for."""
-    labels = decomposer._output_labels()
-    if labels is None:
-        positive = list(getattr(decomposer, "classes_", []))[-1:]
-        if label is not None and label not in positive:
-            raise ValueError(f"the model has one output, but {parameter}={label!r}: leave it out")
-        return 0
-    if label is None or label not in labels:
-        plain = [known.item() if hasattr(known, "item") else known for known in labels]
-        raise ValueError(f"the model has several outputs: {parameter} must be one of {plain}; got {label!r}")
-    position: int = labels.index(label)
-    return position
+    view: Explained = decomposer._explained
+    return view

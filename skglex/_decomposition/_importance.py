@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposition._decomposition import Decomposition
 from skglex._kernels.moments import mean_absolute
-from skglex._leaves import Background
+from skglex._leaves import Background, BackgroundLike
 from skglex._utils import DEFAULT_EXECUTION, Execution, rows_at_a_time, weight_chunks
 
 # Components whose means are computed at a time while the strongest are looked for.
@@ -18,7 +18,7 @@ _BATCH = 64
 
 def component_means(
     decomposition: Decomposition,
-    background: Background,
+    background: BackgroundLike,
     chosen: NDArray[np.int64] | None = None,
     execution: Execution = DEFAULT_EXECUTION,
 ) -> NDArray[np.float64]:
@@ -83,7 +83,7 @@ def sum_by_feature_and_order(decomposition: Decomposition, means: NDArray[np.flo
 
 
 def shapley_means(
-    decomposition: Decomposition, background: Background, execution: Execution = DEFAULT_EXECUTION
+    decomposition: Decomposition, background: BackgroundLike, execution: Execution = DEFAULT_EXECUTION
 ) -> NDArray[np.float64]:
     """Weighted means of ``|phi_k|`` over rows: shape (n_players, n_outputs)."""
     return background.average(partial(_shapley_means, decomposition, execution=execution))
@@ -104,7 +104,7 @@ def _shapley_means(
 
 def strongest(
     decomposition: Decomposition,
-    background: Background,
+    background: BackgroundLike,
     k: int,
     execution: Execution = DEFAULT_EXECUTION,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -21,7 +21,7 @@ from skglex._utils import (
     warn_user,
     weight_chunks,
 )
-from skglex.components._component import Axis
+from skglex.components import Axis
 from skglex.exceptions import StreamedComponentsWarning
 
 

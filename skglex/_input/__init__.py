@@ -1,6 +1,6 @@
 """From what users pass (arrays, sparse matrices, data frames) to numbers, and to bins."""
 
-from skglex._input._bins import bin_all, bin_chunks, bin_rows
+from skglex._input._bins import bin_all, iter_binned, iter_bins, map_chunks
 from skglex._input._categories import categories_of, column_values, name_categories, raw_column
 from skglex._input._feature_names import (
     FeatureGroups,
@@ -30,8 +30,6 @@ __all__ = [
     "as_dense",
     "as_numpy",
     "bin_all",
-    "bin_chunks",
-    "bin_rows",
     "categories_of",
     "check_rows",
     "column_names",
@@ -41,7 +39,10 @@ __all__ = [
     "find_outputs",
     "group_features",
     "is_frame",
+    "iter_binned",
+    "iter_bins",
     "list_features",
+    "map_chunks",
     "name_categories",
     "output_names",
     "raw_column",

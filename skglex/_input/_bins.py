@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +14,62 @@ from skglex._input._categories import categories_of, column_values, is_categoric
 from skglex._input._rows import is_frame
 from skglex._input._spec import LARGEST_ZERO, InputSpec
 from skglex._leaves import Grid
-from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, scaled
+from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, rows_at_a_time, scaled
 
 
-def bin_chunks(X: Any, grid: Grid) -> list[tuple[int, int]]:
-    """Ranges of rows whose columns fit the memory set aside for them."""
+def iter_bins(
+    X: Any, spec: InputSpec, grid: Grid, execution: Execution, width: int = 0, dtype: Any = np.float64
+) -> Iterator[tuple[int, int, NDArray[Any]]]:
+    """Yield the bins of X chunk by chunk: first row, last row + 1, bins.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    spec : InputSpec
+    grid : Grid
+    execution : Execution
+    width : int
+        Numbers of output per row. Where the output is copied chunk by chunk, chunks are short enough for a buffer.
+    dtype : dtype
+        Type of the output. A chunk of float64 that holds all rows needs no buffer.
+    """
     size = max(scaled(budgets.bin_bytes) // (8 * max(len(grid.features), 1)), 1024)
-    return [(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size)]
+    ranges = _ranges(0, X.shape[0], size)
+    if len(ranges) > 1 or np.dtype(dtype) != np.float64:
+        buffer_rows = rows_at_a_time(width)
+        ranges = [part for start, stop in ranges for part in _ranges(start, stop, buffer_rows)]
+    for start, stop in ranges:
+        yield start, stop, bin_rows(X, spec, grid, start, stop, execution)
+
+
+def iter_binned(bins: NDArray[Any], width: int) -> Iterator[tuple[int, int, NDArray[Any]]]:
+    """Yield chunks of rows that are binned already, as `iter_bins` does."""
+    for start, stop in _ranges(0, bins.shape[1], rows_at_a_time(width)):
+        yield start, stop, np.ascontiguousarray(bins[:, start:stop])
+
+
+def map_chunks(
+    chunks: Iterable[tuple[int, int, NDArray[Any]]],
+    shape: tuple[int, ...],
+    compute: Callable[[NDArray[Any]], NDArray[Any]],
+    dtype: Any = np.float64,
+) -> NDArray[Any]:
+    """Compute an array of a shape, rows last, chunk of rows by chunk.
+
+    ``compute`` takes the bins of a chunk and returns float64. What it returns for all rows at once is not copied.
+    """
+    out = None
+    for start, stop, bins in chunks:
+        part = compute(bins)
+        if stop - start == shape[-1] and part.dtype == dtype:
+            return part
+        out = np.empty(shape, dtype=dtype) if out is None else out
+        out[..., start:stop] = part
+    return np.empty(shape, dtype=dtype) if out is None else out
+
+
+def _ranges(start: int, stop: int, size: int) -> list[tuple[int, int]]:
+    return [(a, min(a + size, stop)) for a in range(start, stop, size)]
 
 
 def bin_rows(
@@ -40,11 +90,9 @@ def bin_rows(
 
 
 def bin_all(X: Any, spec: InputSpec, grid: Grid, execution: Execution = DEFAULT_EXECUTION) -> NDArray[Any]:
-    """Bins of all rows, made chunk by chunk within the memory set aside for columns."""
-    out = np.empty((len(grid.features), X.shape[0]), dtype=grid.dtype)
-    for start, stop in bin_chunks(X, grid):
-        out[:, start:stop] = bin_rows(X, spec, grid, start, stop, execution)
-    return out
+    """Bin all rows, chunk by chunk within the memory set aside for columns."""
+    shape = (len(grid.features), X.shape[0])
+    return map_chunks(iter_bins(X, spec, grid, execution, shape[0]), shape, lambda bins: bins, grid.dtype)
 
 
 def _bin_part(

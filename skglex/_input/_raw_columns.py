@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skglex._input._feature_names import list_features, resolve_features
 from skglex._input._rows import as_dense, is_frame, take_rows, with_columns_of
-from skglex._leaves import Background
+from skglex._leaves import BackgroundLike
 from skglex._utils import budgets, warn_user
 from skglex.exceptions import MixedColumnsWarning
 
@@ -73,70 +73,50 @@ def find_outputs(
 
 @dataclass
 class RawColumns:
-    """Columns before the preprocessing.
+    """Find out what the preprocessing makes of raw columns.
 
     Attributes
     ----------
-    X : rows before the preprocessing
+    X : array, sparse matrix or data frame
+        The background before the preprocessing; any row of it if the background is in Dask partitions.
     transform : callable
         The preprocessing.
-    background : Background, or one in partitions
-    rows : ndarray
-        Which of the rows are the background.
+    background : BackgroundLike
     """
 
     X: Any
     transform: Callable[[Any], Any]
-    background: Any
-    rows: NDArray[np.int64]
+    background: BackgroundLike
 
     def outputs_of(self, positions: list[int], within: set[int] | None = None) -> set[int]:
-        """Columns after the preprocessing that change when raw columns are permuted on the background.
+        """Return the columns after the preprocessing that change when raw columns are permuted on the background.
 
-        Empty as soon as one of them is not in ``within``.
+        The set is empty as soon as one of them is not in ``within``.
         """
-        if isinstance(self.background, Background):
-            donors = [(self.X, np.random.default_rng(seed).permutation(self.rows)) for seed in range(3)]
-            changed = _changed(self.transform, self.X, self.rows, donors, positions, within)
-        else:
-            in_partition = partial(_changed_in_partition, self.transform, positions, within)
-            changed = self.background.any_pair(in_partition)
-        found = set(np.flatnonzero(changed).tolist())
-        return found if within is None or within.issuperset(found) else set()
+        compare = partial(_changed_columns, self.transform, positions, within)
+        changed = set(np.flatnonzero(self.background.changed_columns(compare, self.X)).tolist())
+        return changed if within is None or within.issuperset(changed) else set()
 
 
-def _changed_in_partition(
-    transform: Callable[[Any], Any], positions: list[int], within: set[int] | None, X: Any, following: Any
+def _changed_columns(
+    transform: Callable[[Any], Any], positions: list[int], within: set[int] | None, X: Any, more_rows: Any
 ) -> NDArray[np.bool_]:
-    """For one partition, whose columns are permuted, and also taken from the partition that follows.
+    """Return which columns after the preprocessing change when X has permuted values in some columns.
 
-    Where data is partitioned by a column, it has one value in each partition.
+    Values also come from ``more_rows``: a column has a single value in each partition if the data is partitioned by it.
+    Batches of the same rows are transformed both times: matrix products may round differently for another batch size.
     """
-    rows = np.arange(X.shape[0])
-    donors = [(X, np.random.default_rng(seed).permutation(rows)) for seed in range(3)]
-    donors.append((following, np.resize(np.arange(following.shape[0]), len(rows))))
-    return _changed(transform, X, rows, donors, positions, within)
-
-
-def _changed(
-    transform: Callable[[Any], Any],
-    X: Any,
-    rows: NDArray[np.int64],
-    donors: list[tuple[Any, NDArray[np.int64]]],
-    positions: list[int],
-    within: set[int] | None,
-) -> NDArray[np.bool_]:
-    """Which columns after the preprocessing change when X has some columns from the rows that donors give for them.
-
-    Rows are transformed beside the same others as before: sums of products may be rounded otherwise in another number.
-    """
+    n_rows = X.shape[0]
+    donors = [(X, np.random.default_rng(seed).permutation(n_rows)) for seed in range(3)]
+    if more_rows is not None:
+        donors.append((more_rows, np.resize(np.arange(more_rows.shape[0]), n_rows)))
     changed: NDArray[np.bool_] = np.zeros(1, dtype=bool)
-    for start in range(0, len(rows), budgets.permuted_rows):
+    for start in range(0, n_rows, budgets.permuted_rows):
         part = slice(start, start + budgets.permuted_rows)
-        given = take_rows(X, rows[part])
-        before = _columns(transform(given))
+        batch = take_rows(X, np.arange(n_rows)[part])
+        before = _columns(transform(batch))
         for donor, order in donors:
-            after = _columns(transform(with_columns_of(given, positions, take_rows(donor, order[part]))))
+            after = _columns(transform(with_columns_of(batch, positions, take_rows(donor, order[part]))))
             changed = changed | [not _same(a, b) for a, b in zip(before, after)]
             if within is not None and not within.issuperset(np.flatnonzero(changed).tolist()):
                 return changed

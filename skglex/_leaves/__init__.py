@@ -7,11 +7,19 @@ from skglex._leaves._leaf_sum import LeafSum
 from skglex._leaves._leaves import LeafEnsemble, Trees, collect_conditions
 from skglex._leaves._patterns import MAX_TABLE_BITS, PatternGroups, group_patterns
 from skglex._leaves._players import Players, assign_players
-from skglex._leaves._weighting import Background, Empirical, PathDependent, RankedSubsets, Weighting
+from skglex._leaves._weighting import (
+    Background,
+    BackgroundLike,
+    Empirical,
+    PathDependent,
+    RankedSubsets,
+    Weighting,
+)
 
 __all__ = [
     "MAX_TABLE_BITS",
     "Background",
+    "BackgroundLike",
     "CoalitionWeights",
     "Empirical",
     "Grid",

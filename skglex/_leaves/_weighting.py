@@ -19,6 +19,35 @@ from skglex._leaves._players import Players
 from skglex._utils import Execution, budgets, scaled, weight_chunks
 
 
+class BackgroundLike(Protocol):
+    """What components are averaged over: rows in memory, or rows in the partitions of a Dask collection."""
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+
+    @property
+    def effective_rows(self) -> float:
+        """Return how many rows of equal weight average as precisely."""
+
+    @property
+    def weighting(self) -> Weighting:
+        """Return the weighting by shares of the rows."""
+
+    def in_memory(self) -> Background:
+        """Return the rows if they are in memory, else raise a ValueError that says what to pass."""
+
+    def average(self, compute: Callable[[Background], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Average ``compute`` over the rows; rows in partitions combine one value per partition."""
+
+    def changed_columns(self, compare: Callable[[Any, Any], NDArray[np.bool_]], X: Any) -> NDArray[np.bool_]:
+        """Return where ``compare(rows, more_rows)`` is true for the rows before the preprocessing.
+
+        ``X`` holds these rows if they are in memory, and ``more_rows`` is None then. Else ``rows`` is each of the
+        partitions, and ``more_rows`` the next one.
+        """
+
+
 @dataclass(frozen=True)
 class Background:
     """The binned background sample.
@@ -65,9 +94,17 @@ class Background:
     def weighting(self) -> Empirical:
         return Empirical(self)
 
+    def in_memory(self) -> Background:
+        """Return the background itself."""
+        return self
+
     def average(self, compute: Callable[[Background], NDArray[np.float64]]) -> NDArray[np.float64]:
-        """What ``compute`` averages over the rows of a background: there may be several, to be put together."""
+        """Average ``compute`` over the rows."""
         return compute(self)
+
+    def changed_columns(self, compare: Callable[[Any, Any], NDArray[np.bool_]], X: Any) -> NDArray[np.bool_]:
+        """Return where ``compare`` is true for the rows X."""
+        return compare(X, None)
 
 
 class RankedSubsets(NamedTuple):

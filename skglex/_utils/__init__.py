@@ -2,7 +2,7 @@
 
 from skglex._utils._budgets import budgets
 from skglex._utils._execution import DEFAULT_EXECUTION, Execution, row_chunks, table_chunks, weight_chunks
-from skglex._utils._html import ComponentsHTMLMixin
+from skglex._utils._html import largest_components_table
 from skglex._utils._memory import check_memory, rows_at_a_time, scaled
 from skglex._utils._messages import warn_user
 from skglex._utils._optional import import_optional
@@ -10,7 +10,6 @@ from skglex._utils._state import PlainState, VersionedState, check_schema, resto
 
 __all__ = [
     "DEFAULT_EXECUTION",
-    "ComponentsHTMLMixin",
     "Execution",
     "PlainState",
     "VersionedState",
@@ -18,6 +17,7 @@ __all__ = [
     "check_memory",
     "check_schema",
     "import_optional",
+    "largest_components_table",
     "restore_on_failure",
     "row_chunks",
     "rows_at_a_time",

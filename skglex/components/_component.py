@@ -63,14 +63,16 @@ def bins_along(axis: Axis, edges: NDArray[Any]) -> NDArray[np.int64]:
 
 
 class ComponentSource(Protocol):
-    """What components are made from: a fitted decomposer."""
+    """Give components their values: made by a fitted decomposer, or by components that were stored."""
 
-    @property
-    def component_importances_(self) -> NDArray[np.float64]: ...
+    def importance(self, position: int) -> Any:
+        """Return the mean absolute value of a component."""
 
-    def _component_values(self, position: int, X: Any) -> NDArray[np.float64]: ...
+    def values(self, position: int, X: Any) -> NDArray[np.float64]:
+        """Evaluate a component at rows."""
 
-    def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]: ...
+    def table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        """Return the axes and the values of a component's table."""
 
 
 class Component:
@@ -122,7 +124,7 @@ class Component:
 
     @property
     def importance(self) -> Any:
-        return self._source.component_importances_[self._position]
+        return self._source.importance(self._position)
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -138,7 +140,7 @@ class Component:
 
     @cached_property
     def _table(self) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        return self._source._component_table(self._position)
+        return self._source.table(self._position)
 
     def evaluate(self, X: Any) -> NDArray[np.float64]:
         """The component's value at given rows.
@@ -153,7 +155,7 @@ class Component:
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             On the margin scale.
         """
-        return self._source._component_values(self._position, X)
+        return self._source.values(self._position, X)
 
     def __repr__(self) -> str:
         return f"<Component {self.name!r} of order {self.order}>"

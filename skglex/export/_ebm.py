@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import check_decomposer
+from skglex._decomposition import Explained, explained
+from skglex._leaves import Background, Grid
 from skglex._utils import budgets, import_optional, warn_user
 from skglex.components import Axis, Component
 
@@ -58,9 +59,9 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     >>> ebm = to_ebm(GlexDecomposer(model).fit(X))  # doctest: +SKIP
     >>> interpret.show(ebm.explain_global())  # doctest: +SKIP
     """
-    check_decomposer(decomposer)
-    decomposer._require_components()
-    link = _check_exportable(decomposer)
+    view = explained(decomposer)
+    view.require_components()
+    link = _check_exportable(view)
     glassbox = import_optional("interpret.glassbox", "interpret")
     terms = [c for c in decomposer.components_ if c.order <= 2]
     left_out = len(decomposer.components_) - len(terms)
@@ -69,13 +70,12 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
             f"{left_out} components of order 3 and more are left out: the exported model predicts without them. "
             "max_interaction=2 says that this is meant"
         )
-    members = [
-        decomposer._decomposition.index.sets[i] for i, c in enumerate(decomposer.components_) if c.order <= 2
-    ]
-    bins = _bin_levels(decomposer, terms, members)
-    _check_size(bins, members, decomposer._n_outputs)
+    members = [members for members in view.decomposition.index.sets if len(members) <= 2]
+    bins = _bin_levels(view, terms, members)
+    _check_size(bins, members, view.n_outputs)
+    background = view.background.in_memory()
     ebm = _new_model(decomposer, glassbox, link)
-    names = list(decomposer._model_names)
+    names = list(view.feature_names)
     ebm.n_features_in_ = len(names)
     ebm.feature_names_in_ = names
     ebm.feature_types_in_ = ["nominal" if isinstance(levels[0], dict) else "continuous" for levels in bins]
@@ -84,33 +84,33 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     ebm.term_features_ = members
     ebm.term_names_ = [" & ".join(names[j] for j in term) for term in members]
     ebm.term_scores_ = [_scores(c, bins, term) for c, term in zip(terms, members)]
-    ebm.bin_weights_ = [_bin_weights(decomposer, bins, term) for term in members]
+    ebm.bin_weights_ = [_bin_weights(view.grid, background, bins, term) for term in members]
     ebm.standard_deviations_ = [np.zeros_like(scores) for scores in ebm.term_scores_]
     ebm.bagged_scores_ = [scores[None] for scores in ebm.term_scores_]
-    ebm.bag_weights_ = np.array([decomposer._background.total])
+    ebm.bag_weights_ = np.array([background.total])
     ebm.best_iteration_ = np.zeros((1, 1), np.int64)
     ebm.link_, ebm.link_param_ = link, np.nan
     ebm.has_fitted_ = True
     return ebm
 
 
-def _check_exportable(decomposer: GlexDecomposer) -> str:
+def _check_exportable(view: Explained) -> str:
     """InterpretML's name of the link; raise where the model has no equivalent there."""
-    read = decomposer._model
-    if decomposer._groups.grouped:
+    source = view.source
+    if view.groups.grouped:
         raise ValueError("feature_groups cannot be exported: a term of an EBM is of single columns")
-    if not np.isnan(read.input.missing):
-        raise ValueError(f"the model takes {read.input.missing} for missing, an EBM only NaN")
-    if read.input.missing_zeros:
+    if not np.isnan(source.input.missing):
+        raise ValueError(f"the model takes {source.input.missing} for missing, an EBM only NaN")
+    if source.input.missing_zeros:
         raise ValueError("the model takes zeros for missing (zero_as_missing=True), an EBM only NaN")
-    several = decomposer._n_outputs > 1
-    if read.link not in _LINKS or several != (read.link == "softmax"):
+    several = view.n_outputs > 1
+    if source.link not in _LINKS or several != (source.link == "softmax"):
         raise ValueError(
-            f"a model with the inverse link {read.link!r} and {decomposer._n_outputs} output(s) has no counterpart "
+            f"a model with the inverse link {source.link!r} and {view.n_outputs} output(s) has no counterpart "
             "in InterpretML: it has regressors with one output and an identity or exponential link, binary "
             "classifiers, and softmax for several classes"
         )
-    return _LINKS[read.link]
+    return _LINKS[source.link]
 
 
 def _new_model(decomposer: GlexDecomposer, glassbox: Any, link: str) -> Any:
@@ -129,11 +129,9 @@ def _new_model(decomposer: GlexDecomposer, glassbox: Any, link: str) -> Any:
     return ebm
 
 
-def _bin_levels(
-    decomposer: GlexDecomposer, terms: list[Component], members: list[tuple[int, ...]]
-) -> list[list[Any]]:
+def _bin_levels(view: Explained, terms: list[Component], members: list[tuple[int, ...]]) -> list[list[Any]]:
     """Bins of every feature: [those of its main effect, those of its pairs]; cuts, or category to number."""
-    n_features = len(decomposer._model_names)
+    n_features = len(view.feature_names)
     edges: list[list[list[NDArray[Any]]]] = [[[], []] for _ in range(n_features)]
     categories: dict[int, NDArray[Any]] = {}
     for component, term in zip(terms, members):
@@ -143,7 +141,7 @@ def _bin_levels(
             else:
                 edges[j][len(term) - 1].append(axis.edges)
     out: list[list[Any]] = []
-    for j, values in decomposer._model.input.categories.items():
+    for j, values in view.source.input.categories.items():
         categories.setdefault(j, values)  # in no split
     for j in range(n_features):
         if j in categories:
@@ -208,9 +206,10 @@ def _table_bins(axis: Axis, level: Any) -> NDArray[np.int64]:
     return np.array([axis.missing, 0, *inner, axis.missing])  # what is not a number counts as missing
 
 
-def _bin_weights(decomposer: GlexDecomposer, bins: list[list[Any]], term: tuple[int, ...]) -> NDArray[Any]:
+def _bin_weights(
+    grid: Grid, background: Background, bins: list[list[Any]], term: tuple[int, ...]
+) -> NDArray[Any]:
     """Weight of the background in every bin of a term."""
-    grid, background = decomposer._model.ensemble.grid, decomposer._background
     shape = tuple(_n_bins(_level(bins, j, len(term))) for j in term)
     flat = np.zeros(len(background.weight), np.int64)
     for j, size in zip(term, shape):

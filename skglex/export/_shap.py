@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skglex._decomposition import check_decomposer
+from skglex._decomposition import Explained, explained
 from skglex._input import column_values, is_frame, raw_column
 from skglex._utils import import_optional
 
@@ -66,13 +66,13 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
     >>> explanation = to_shap(decomposer, X)  # doctest: +SKIP
     >>> shap.plots.beeswarm(explanation)  # doctest: +SKIP
     """
-    check_decomposer(decomposer)
+    view = explained(decomposer)
     shap = import_optional("shap", "shap")
     compute = decomposer.shap_interaction_values if interactions else decomposer.shap_values
     values = compute(X)
     base = np.asarray(decomposer.intercept_, dtype=np.float64)
-    data, display = _rows(decomposer, decomposer._check_X(X))
-    labels = decomposer._output_labels()
+    data, display = _rows(view, view.check(X))
+    labels = view.output_labels
     return shap.Explanation(
         values,
         base_values=np.full((len(values), *base.shape), base),
@@ -83,18 +83,16 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
     )
 
 
-def _rows(decomposer: GlexDecomposer, Xt: Any) -> tuple[NDArray[np.float64], NDArray[np.object_] | None]:
+def _rows(view: Explained, Xt: Any) -> tuple[NDArray[np.float64], NDArray[np.object_] | None]:
     """Numbers per explained feature, and what to display instead where these say little."""
-    groups = decomposer._groups
+    groups = view.groups
     members = [np.flatnonzero(groups.of_feature == player) for player in range(len(groups.names))]
     alone = {
-        player: int(m[0])
-        for player, m in enumerate(members)
-        if groups.names[player] not in _joined(decomposer)
+        player: int(m[0]) for player, m in enumerate(members) if groups.names[player] not in _joined(view)
     }
     data = np.full((Xt.shape[0], len(members)), np.nan)
     display: dict[int, Any] = {player: "(group)" for player in range(len(members)) if player not in alone}
-    spec = decomposer._model.input
+    spec = view.source.input
     Xt = Xt.toarray() if sp.issparse(Xt) else Xt
     for player, feature in alone.items():
         data[:, player] = column_values(Xt, feature, spec)
@@ -111,5 +109,5 @@ def _rows(decomposer: GlexDecomposer, Xt: Any) -> tuple[NDArray[np.float64], NDA
     return data, shown
 
 
-def _joined(decomposer: GlexDecomposer) -> set[str]:
-    return {str(name) for name in decomposer.feature_groups or {}}
+def _joined(view: Explained) -> set[str]:
+    return {str(name) for name in view.estimator.feature_groups or {}}

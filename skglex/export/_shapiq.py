@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skglex._decomposition import check_decomposer, check_order, output_position
-from skglex._utils import check_memory, import_optional
+from skglex._decomposition import explained
+from skglex._utils import Execution, import_optional
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
@@ -57,23 +58,23 @@ def to_shapiq(
     >>> first = to_shapiq(decomposer, X[:1])[0]  # doctest: +SKIP
     >>> first.plot_force(feature_names=decomposer.explained_features_)  # doctest: +SKIP
     """
-    check_decomposer(decomposer)
-    decomposer._require_components()
+    view = explained(decomposer)
+    view.require_components()
     if order is not None:
-        check_order(decomposer, order, least=1)
-    position = output_position(decomposer, output, "output")
+        view.check_order(order, least=1)
+    position = view.output_position(output, "output")
     shapiq = import_optional("shapiq", "shapiq")
-    sets = decomposer._decomposition.index.sets
+    sets = view.decomposition.index.sets
     chosen = np.array([c for c, s in enumerate(sets) if order is None or len(s) <= order], dtype=np.int64)
-    Xt = decomposer._check_X(X)
-    width = len(chosen) * decomposer._n_outputs
-    check_memory((width, Xt.shape[0]), "components")
-    values = np.empty((Xt.shape[0], 1 + len(chosen)))
-    values[:, 0] = np.ravel(decomposer.intercept_)[position]
-    for start, stop, bins in decomposer._binned(Xt, width):
-        part = np.empty((width, stop - start))
-        decomposer._decomposition.components(bins, chosen, part, decomposer._execution)
-        values[start:stop, 1:] = part.reshape(decomposer._n_outputs, len(chosen), stop - start)[position].T
+    Xt = view.check(X)
+
+    def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
+        columns = np.empty((len(chosen) * view.n_outputs, bins.shape[1]))
+        view.decomposition.components(bins, chosen, columns, execution)
+        return np.asarray(columns.reshape(view.n_outputs, len(chosen), bins.shape[1])[position])
+
+    components = view.fitted.map_rows(Xt, (len(chosen),), compute, view.execution, "components")
+    values = np.column_stack([np.full(Xt.shape[0], view.intercept[position]), components.T])
     keys = [(), *(sets[c] for c in chosen)]
     lookup = {tuple(int(player) for player in key): i for i, key in enumerate(keys)}
     return [

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import check_decomposer
+from skglex._decomposition import explained
 from skglex._input import InputSpec
 from skglex._utils import budgets, check_schema
 from skglex._version import __version__
@@ -60,23 +60,23 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
     ...     load_components(f"{folder}/components.zip").margin([[1]])
     array([3.])
     """
-    check_decomposer(decomposer)
-    decomposer._require_components()
-    grid, spec = decomposer._model.ensemble.grid, decomposer._model.input
+    view = explained(decomposer)
+    view.require_components()
+    grid, spec = view.grid, view.source.input
     codes = {
         int(grid.features[s]): grid.cuts_of(s).astype(np.int64).tolist()
         for s in np.flatnonzero(grid.categorical).tolist()
     }
     components, edges, values, size = [], [], [], 0
+    tables = view.decomposition.layout(view.execution)
     for i, component in enumerate(decomposer.components_):
-        axes, table = decomposer._component_table(i)
+        axes, table = view.component_table(i)
         size += table.size
         if size > budgets.largest_table_cells:
             raise ValueError(
-                f"the tables have more than {budgets.largest_table_cells:,} cells (1 GiB). Use max_interaction or features, or "
-                "train on fewer bins (max_bin)"
+                f"the tables have more than {budgets.largest_table_cells:,} cells (1 GiB). Use max_interaction or "
+                "features, or train on fewer bins (max_bin)"
             )
-        tables = decomposer._decomposition.layout(decomposer._execution)
         columns = grid.features[tables.axis_feature[list(tables.axes(i))]].tolist()
         components.append({"name": component.name, "features": list(component.features), "columns": columns})
         edges += [axis.edges for axis in axes if not axis.categorical]
@@ -85,17 +85,17 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         "format": "skglex components",
         "schema": SCHEMA,
         "version": __version__,
-        "feature_names": list(decomposer._model_names),
+        "feature_names": list(view.feature_names),
         "named": bool(spec.feature_names) or hasattr(decomposer, "feature_names_in_"),
-        "features": list(decomposer._groups.names),
-        "grouped": sorted(set(decomposer._model_names) - set(decomposer._groups.names)),
+        "features": list(view.groups.names),
+        "grouped": sorted(set(view.feature_names) - set(view.groups.names)),
         "components": components,
-        "complete": bool(decomposer._decomposition.complete),
-        "outputs": _plain_labels(decomposer._output_labels()),
-        "link": decomposer._model.link,
+        "complete": bool(view.decomposition.complete),
+        "outputs": _plain_labels(view.output_labels),
+        "link": view.source.link,
         "as_float32": bool(grid.as_float32),
         "codes": codes,
-        "input": _write_spec(spec, set(codes), decomposer._model_names),
+        "input": _write_spec(spec, set(codes), view.feature_names),
     }
     arrays = {
         "intercept": np.atleast_1d(decomposer.intercept_),

@@ -90,7 +90,11 @@ class StoredComponents:
         names = [c["name"] for c in description["components"]]
         features = [tuple(c["features"]) for c in description["components"]]
         self.components_ = Components(
-            self, names, features, names=description["features"], grouped=set(description["grouped"])
+            _StoredTables(self),
+            names,
+            features,
+            names=description["features"],
+            grouped=set(description["grouped"]),
         )
 
     def __getitem__(self, key: Any) -> Component:
@@ -117,7 +121,7 @@ class StoredComponents:
         bins = self._bin(X)
         found = [self._look_up(i, bins) for i in range(len(self._tables))]
         out = np.stack(found, axis=1) if found else np.empty((bins.shape[1], 0, self._n_outputs))
-        return out[..., 0] if self._n_outputs == 1 else out
+        return self._squeeze(out)
 
     def margin(self, X: Any) -> NDArray[np.float64]:
         """The model's margin at given rows: intercept and all components.
@@ -144,17 +148,11 @@ class StoredComponents:
             )
         return np.asarray(self.intercept_ + self.evaluate(X).sum(axis=1))
 
-    # -- what a Component asks (`skglex.components.ComponentSource`) ---------------------------
-
-    def _component_values(self, position: int, X: Any) -> NDArray[np.float64]:
-        values = self._look_up(position, self._bin(X))
-        return values[:, 0] if self._n_outputs == 1 else values
-
-    def _component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        axes, values = self._tables[position]
-        return axes, values[..., 0] if self._n_outputs == 1 else values
-
     # -- helpers ------------------------------------------------------------------------------
+
+    def _squeeze(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Drop the last axis if there is a single output."""
+        return values[..., 0] if self._n_outputs == 1 else values
 
     def _shapes(self, n_edges: NDArray[np.int64]) -> list[tuple[int, ...]]:
         """Shapes of all tables, the outputs last."""
@@ -213,6 +211,23 @@ class StoredComponents:
             cells.append(bins_along(axis, self._grid.cuts_of(used_feature))[bins[used_feature]])
         found: NDArray[np.float64] = values[tuple(cells)]
         return found
+
+
+class _StoredTables:
+    """Give stored components their values; see `skglex.components.ComponentSource`."""
+
+    def __init__(self, stored: StoredComponents) -> None:
+        self._stored = stored
+
+    def importance(self, position: int) -> Any:
+        return self._stored.component_importances_[position]
+
+    def values(self, position: int, X: Any) -> NDArray[np.float64]:
+        return self._stored._squeeze(self._stored._look_up(position, self._stored._bin(X)))
+
+    def table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        axes, values = self._stored._tables[position]
+        return axes, self._stored._squeeze(values)
 
 
 def _read_spec(given: dict[str, Any], n_features: int) -> InputSpec:

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import component_means, shapley_means, strongest, sum_by_feature_and_order
-from skglex._leaves import Background
-from skglex.inspection._tables import as_table, label_columns, weighted_bins
+from skglex._decomposition import (
+    Explained,
+    component_means,
+    explained,
+    shapley_means,
+    strongest,
+    sum_by_feature_and_order,
+)
+from skglex._leaves import BackgroundLike
+from skglex.inspection._tables import as_table, label_columns
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
@@ -78,26 +85,24 @@ def component_importance(
         raise ValueError(f"k is the number of components, but by={by!r}: leave k out")
     if k is not None and not (isinstance(k, Integral) and k >= 1):
         raise ValueError(f"k must be an integer of at least 1, or None; got {k!r}")
-    background = weighted_bins(decomposer, X, sample_weight)
-    decomposer._require_components()
-    orders = decomposer._decomposition.orders
+    view = explained(decomposer)
+    background = view.weighted_rows(X, sample_weight)
+    view.require_components()
+    orders = view.decomposition.orders
     if by == "component":
         chosen, means = strongest(
-            decomposer._decomposition,
-            background,
-            len(orders) if k is None else int(k),
-            execution=decomposer._execution,
+            view.decomposition, background, len(orders) if k is None else int(k), view.execution
         )
-        names = [decomposer._component_names[c] for c in chosen]
+        names = [decomposer.components_[int(c)].name for c in chosen]
         return as_table(
-            {"component": names, "order": orders[chosen], **label_columns(decomposer, "importance", means)}
+            {"component": names, "order": orders[chosen], **label_columns(view, "importance", means)}
         )
-    shares = _by_feature_and_order(decomposer, background)
+    shares = _by_feature_and_order(view, background)
     n_features, n_orders, _ = shares.shape
     order = np.arange(1, n_orders + 1)
     if by == "order":
-        return as_table({"order": order, **label_columns(decomposer, "importance", shares.sum(axis=0))})
-    importance = label_columns(decomposer, "importance", shares.reshape(-1, shares.shape[2]))
+        return as_table({"order": order, **label_columns(view, "importance", shares.sum(axis=0))})
+    importance = label_columns(view, "importance", shares.reshape(-1, shares.shape[2]))
     features = np.repeat(np.array(decomposer.explained_features_, dtype=object), n_orders)
     return as_table({"feature": features, "order": np.tile(order, n_features), **importance})
 
@@ -145,20 +150,21 @@ def feature_importance(
     """
     if kind not in ("shap", "absolute"):
         raise ValueError(f"kind must be 'shap' or 'absolute'; got {kind!r}")
-    background = weighted_bins(decomposer, X, sample_weight)
+    view = explained(decomposer)
+    background = view.weighted_rows(X, sample_weight)
     if kind == "absolute":
-        means = _by_feature_and_order(decomposer, background).sum(axis=1)
+        means = _by_feature_and_order(view, background).sum(axis=1)
     elif X is None:
-        means = decomposer.feature_importances_.reshape(-1, decomposer._n_outputs)
+        means = decomposer.feature_importances_.reshape(-1, view.n_outputs)
     else:
-        means = shapley_means(decomposer._decomposition, background, execution=decomposer._execution)
+        means = shapley_means(view.decomposition, background, view.execution)
     ranking = np.argsort(-means.sum(axis=1), kind="stable")
     features = [decomposer.explained_features_[i] for i in ranking]
-    return as_table({"feature": features, **label_columns(decomposer, "importance", means[ranking])})
+    return as_table({"feature": features, **label_columns(view, "importance", means[ranking])})
 
 
-def _by_feature_and_order(decomposer: GlexDecomposer, background: Background) -> NDArray[np.float64]:
+def _by_feature_and_order(view: Explained, background: BackgroundLike) -> NDArray[np.float64]:
     """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|`` over q: (n_features, n_orders, n_outputs)."""
-    decomposer._require_components()
-    means = component_means(decomposer._decomposition, background, execution=decomposer._execution)
-    return sum_by_feature_and_order(decomposer._decomposition, means)
+    view.require_components()
+    means = component_means(view.decomposition, background, execution=view.execution)
+    return sum_by_feature_and_order(view.decomposition, means)

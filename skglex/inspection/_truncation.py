@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import check_decomposer, check_order
-from skglex._utils import rows_at_a_time
-from skglex.inspection._tables import as_table, label_columns, weighted_bins
+from skglex._decomposition import Explained, explained
+from skglex._input import iter_binned, map_chunks
+from skglex.inspection._tables import as_table, label_columns
 
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
@@ -58,19 +58,19 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
     0      1             3    0.7  0.7
     1      2             3    0.3  1.0
     """
-    rows = weighted_bins(decomposer, X, sample_weight)
-    bins, weight = rows.bins, rows.weight
-    decomposer._require_components()
-    orders = decomposer._decomposition.orders
+    view = explained(decomposer)
+    bins, weight = _bins_and_weights(view, X, sample_weight)
+    view.require_components()
+    orders = view.decomposition.orders
     present = np.arange(1, orders.max(initial=0) + 1)
-    parts = _sum_by_order(decomposer, bins, len(present))
+    parts = _sum_by_order(view, bins, len(present))
     intercept = np.reshape(decomposer.intercept_, (-1, 1))
     labels: list[Any] = present.tolist()
     counts = np.bincount(orders, minlength=len(present) + 1)[1:].tolist()
-    if decomposer._decomposition.complete:
+    if view.decomposition.complete:
         margin = parts.sum(axis=0) + intercept
     else:
-        margin = decomposer._decomposition.margins(bins, decomposer._execution)
+        margin = view.decomposition.margins(bins, view.execution)
         parts = np.concatenate([parts, (margin - intercept - parts.sum(axis=0))[None]])
         labels.append("remainder")
         counts.append(0)
@@ -81,13 +81,13 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(variance > 0, covariance / variance, np.nan)
     fitted = intercept + np.cumsum(parts, axis=0)
-    r2 = np.array([_r2(margin, cut, weight) for cut in fitted]).reshape(len(labels), decomposer._n_outputs)
+    r2 = np.array([_r2(margin, cut, weight) for cut in fitted]).reshape(len(labels), view.n_outputs)
     return as_table(
         {
             "order": labels,
             "n_components": counts,
-            **label_columns(decomposer, "share", shares),
-            **label_columns(decomposer, "r2", r2),
+            **label_columns(view, "share", shares),
+            **label_columns(view, "r2", r2),
         }
     )
 
@@ -133,34 +133,41 @@ def truncated_margin(
     >>> margin.shape, round(r2, 1)
     ((500,), 0.7)
     """
-    check_decomposer(decomposer)
-    check_order(decomposer, order, least=0)
-    rows = weighted_bins(decomposer, X, sample_weight)
-    bins, weight = rows.bins, rows.weight
-    kept = min(int(order), int(decomposer._decomposition.orders.max(initial=0)))
-    margin = np.reshape(decomposer.intercept_, (-1, 1)) + _sum_by_order(decomposer, bins, kept).sum(axis=0)
-    cut = decomposer._squeeze(margin.T)
+    view = explained(decomposer)
+    view.check_order(order, least=0)
+    bins, weight = _bins_and_weights(view, X, sample_weight)
+    kept = min(int(order), int(view.decomposition.orders.max(initial=0)))
+    margin = np.reshape(decomposer.intercept_, (-1, 1)) + _sum_by_order(view, bins, kept).sum(axis=0)
+    cut = view.squeeze(margin.T)
     if not return_r2:
         return cut
-    r2 = _r2(decomposer._decomposition.margins(bins, decomposer._execution), margin, weight)
+    r2 = _r2(view.decomposition.margins(bins, view.execution), margin, weight)
     return cut, (float(r2[0]) if len(r2) == 1 else r2)
 
 
-def _sum_by_order(decomposer: GlexDecomposer, bins: NDArray[Any], n_orders: int) -> NDArray[np.float64]:
-    """Sums of the components of each order up to one: shape (n_orders, n_outputs, n_samples)."""
-    orders = decomposer._decomposition.orders
+def _bins_and_weights(
+    view: Explained, X: Any, sample_weight: Any
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the bins and weights of rows, which must be in memory."""
+    rows = view.weighted_rows(X, sample_weight).in_memory()
+    return rows.bins, rows.weight
+
+
+def _sum_by_order(view: Explained, bins: NDArray[Any], n_orders: int) -> NDArray[np.float64]:
+    """Sum the components of each order up to one: shape (n_orders, n_outputs, n_samples)."""
+    orders, n_outputs = view.decomposition.orders, view.n_outputs
     chosen = np.flatnonzero(orders <= n_orders)
-    n_outputs, n = decomposer._n_outputs, bins.shape[1]
-    out = np.zeros((n_orders, n_outputs, n))
-    size = rows_at_a_time(len(chosen) * n_outputs)
-    for start in range(0, n if len(chosen) else 0, size):
-        some = np.ascontiguousarray(bins[:, start : start + size])
-        values = np.empty((len(chosen) * n_outputs, some.shape[1]))
-        decomposer._decomposition.components(some, chosen, values, decomposer._execution)
-        blocks = values.reshape(n_outputs, len(chosen), -1)
-        for q in range(n_orders):
-            out[q, :, start : start + size] = blocks[:, orders[chosen] == q + 1].sum(axis=1)
-    return out
+    width = len(chosen) * n_outputs
+
+    def compute(some: NDArray[Any]) -> NDArray[np.float64]:
+        values = np.empty((width, some.shape[1]))
+        view.decomposition.components(some, chosen, values, view.execution)
+        blocks = values.reshape(n_outputs, len(chosen), some.shape[1])
+        return np.array([blocks[:, orders[chosen] == q + 1].sum(axis=1) for q in range(n_orders)]).reshape(
+            n_orders, n_outputs, some.shape[1]
+        )
+
+    return map_chunks(iter_binned(bins, width), (n_orders, n_outputs, bins.shape[1]), compute)
 
 
 def _r2(

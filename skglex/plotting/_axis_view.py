@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._input import bin_all, column_values, take_rows
+from skglex._decomposition import explained
+from skglex._input import column_values, take_rows
 from skglex.components import Axis, bins_along
 from skglex.plotting._style import number
 
@@ -24,24 +25,24 @@ class Rows:
 
     def __init__(self, decomposer: Any, X: Any) -> None:
         self.decomposer = decomposer
+        self.view = explained(decomposer)
         self.given = X
-        self.checked = decomposer._check_X(X)
+        self.checked = self.view.check(X)
 
     @cached_property
     def _bins(self) -> NDArray[Any]:
-        model = self.decomposer._model
-        return bin_all(self.checked, model.input, model.ensemble.grid)
+        return self.view.fitted.bins(self.checked, self.view.execution)
 
     def bins(self, axis: Axis) -> NDArray[np.int64]:
         """Bin of every row along an axis."""
         full = self.decomposer.feature_axis(axis.feature)
-        of_row = self._bins[self.decomposer._slot(axis.feature)]
+        of_row = self._bins[self.view.used_feature(axis.feature)]
         return np.asarray(bins_along(axis, full.edges)[of_row])
 
     def values(self, feature: str) -> NDArray[np.float64]:
         """Values of a numeric feature (codes of a categorical one), missing as NaN."""
-        position = self.decomposer._model_names.index(feature)
-        return column_values(self.checked, position, self.decomposer._model.input)
+        position = self.view.feature_names.index(feature)
+        return column_values(self.checked, position, self.view.source.input)
 
     def some(self, n: int) -> Rows:
         """At most n of the rows, always the same ones."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skglex._decomposition import output_position
+from skglex._decomposition import explained
 from skglex._utils import import_optional
 from skglex.components import Component
 from skglex.plotting._axis_view import Rows
@@ -114,7 +114,8 @@ class ComponentDisplay:
             With what was drawn in its attributes.
         """
         import_optional("matplotlib.pyplot", "plots")
-        output = output_position(decomposer, class_, "class_")
+        view = explained(decomposer)
+        output = view.output_position(class_, "class_")
         components = [
             _find(decomposer, key) for key in (features if isinstance(features, list) else [features])
         ]
@@ -125,7 +126,7 @@ class ComponentDisplay:
         panels: list[Panel] = []
         for component in components:
             panels += make_panels(decomposer, component, output, rows=rows, drawn=drawn, missing=missing)
-        display = cls(panels, label=margin_label(decomposer, class_))
+        display = cls(panels, label=margin_label(view, class_))
         return display.plot(ax=ax, background=background, same_scale=same_scale, n_cols=n_cols)
 
     def plot(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import output_position, sum_by_feature_and_order
+from skglex._decomposition import Explained, explained, sum_by_feature_and_order
 from skglex._utils import import_optional
 from skglex.plotting._style import COLOURS, bare, make_axes, margin_label
 
@@ -111,19 +111,20 @@ class ImportanceDisplay:
         import_optional("matplotlib.pyplot", "plots")
         if kind not in ("component", "order"):
             raise ValueError(f"kind must be 'component' or 'order', got {kind!r}")
-        label = margin_label(decomposer, class_)
-        if class_ is None and decomposer._output_labels() is not None:
+        view = explained(decomposer)
+        label = margin_label(view, class_)
+        if class_ is None and view.output_labels is not None:
             label = "margin, sum over all outputs"
         components = decomposer.components_
-        importances = _of_output(decomposer, decomposer.component_importances_, class_)
+        importances = _of_output(view, decomposer.component_importances_, class_)
         if kind == "component":
             order = np.argsort(-importances, kind="stable")[:k]
             names = [" × ".join(components[int(i)].features) for i in order]
             return cls(names, importances[order][:, None], label=label).plot(ax=ax)
         features = decomposer.explained_features_
-        heights = sum_by_feature_and_order(decomposer._decomposition, importances)
+        heights = sum_by_feature_and_order(view.decomposition, importances)
         shown = np.argsort(-heights.sum(axis=1), kind="stable")[:k]
-        phi = _of_output(decomposer, decomposer.feature_importances_, class_)[shown] if shap else None
+        phi = _of_output(view, decomposer.feature_importances_, class_)[shown] if shap else None
         orders = [q for q in range(1, heights.shape[1] + 1) if heights[:, q - 1].any()]
         heights = heights[np.ix_(shown, np.array(orders, dtype=int) - 1)]
         return cls([features[i] for i in shown], heights, orders=orders, shap=phi, label=label).plot(ax=ax)
@@ -183,9 +184,9 @@ class ImportanceDisplay:
         self.ax_.legend(loc="lower right", fontsize="small")
 
 
-def _of_output(decomposer: Any, values: NDArray[np.float64], class_: Any) -> NDArray[np.float64]:
+def _of_output(view: Explained, values: NDArray[np.float64], class_: Any) -> NDArray[np.float64]:
     """Importances of one output, or summed over all."""
     if values.ndim == 2 and class_ is None:
         return np.asarray(values.sum(axis=1))
-    output = output_position(decomposer, class_, "class_")
+    output = view.output_position(class_, "class_")
     return values if values.ndim == 1 else np.asarray(values[:, output])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import output_position
+from skglex._decomposition import explained
 from skglex._utils import import_optional
 from skglex.plotting._axis_view import AxisView, Rows, view_axis
 from skglex.plotting._draw import draw_background, draw_scale, legend_above, step_line
@@ -117,7 +117,8 @@ class ShapDisplay:
             With what was drawn in its attributes.
         """
         import_optional("matplotlib.pyplot", "plots")
-        output = output_position(decomposer, class_, "class_")
+        door = explained(decomposer)
+        output = door.output_position(class_, "class_")
         rows = Rows(decomposer, X)
         some = rows.some(subsample)
         axis = decomposer.feature_axis(feature)
@@ -144,7 +145,7 @@ class ShapDisplay:
             shap,
             None if effect is None else effect[view.cells],
             colour_by=coloured,
-            label=margin_label(decomposer, class_),
+            label=margin_label(door, class_),
         )
         return display.plot(ax=ax, background=background)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from skglex._decomposition import Explained
+
 # Okabe and Ito's colours without the yellow, which is too light for a line; told apart by the colour-blind.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
 LINE_STYLES = ["-", "--", "-.", ":"]
@@ -14,12 +16,12 @@ TAKES, ADDS = "#2166AC", "#B2182B"
 _UNITS = {"sigmoid": "margin (log-odds)", "exponential": "margin (logarithm of the prediction)"}
 
 
-def margin_label(decomposer: Any, class_: Any) -> str:
+def margin_label(view: Explained, class_: Any) -> str:
     """Label of an axis on the margin scale, for instance "margin (log-odds)"."""
-    if decomposer._output_labels() is not None:
-        what = "class" if hasattr(decomposer, "classes_") else "output"
+    if view.output_labels is not None:
+        what = "class" if hasattr(view.estimator, "classes_") else "output"
         return "margin" if class_ is None else f"margin of {what} {class_}"
-    return _UNITS.get(decomposer._model.link, "margin")
+    return _UNITS.get(view.source.link, "margin")
 
 
 def number(value: float) -> str:

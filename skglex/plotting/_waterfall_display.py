@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import output_position
+from skglex._decomposition import explained
 from skglex._input import is_frame, take_rows
 from skglex._utils import import_optional
 from skglex.plotting._style import ADDS, TAKES, bare, make_axes, margin_label, number
@@ -86,10 +86,11 @@ class WaterfallDisplay:
             With what was drawn in its attributes.
         """
         import_optional("matplotlib.pyplot", "plots")
-        output = output_position(decomposer, class_, "class_")
+        view = explained(decomposer)
+        output = view.output_position(class_, "class_")
         row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
         parts = np.asarray(decomposer.transform(row), dtype=np.float64)
-        parts = parts.reshape(decomposer._n_outputs, -1)[output]
+        parts = parts.reshape(view.n_outputs, -1)[output]
         components = decomposer.components_
         values, rest = parts[: len(components)], parts[len(components) :]
         order = np.argsort(-np.abs(values), kind="stable")
@@ -105,7 +106,7 @@ class WaterfallDisplay:
             names.append("remainder")
             steps.append(float(rest[0]))
         intercept = float(np.reshape(decomposer.intercept_, -1)[output])
-        return cls(names, np.array(steps), intercept, label=margin_label(decomposer, class_)).plot(ax=ax)
+        return cls(names, np.array(steps), intercept, label=margin_label(view, class_)).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> WaterfallDisplay:
         """Draw the steps.
@@ -161,9 +162,10 @@ class WaterfallDisplay:
 
 def _describe(decomposer: Any, row: Any) -> dict[str, str]:
     """ "feature = value" for the features of one row, in the model's space."""
-    Xt = decomposer._check_X(row)
+    view = explained(decomposer)
+    Xt = view.check(row)
     out = {}
-    for i, name in enumerate(decomposer._model_names):
+    for i, name in enumerate(view.feature_names):
         if is_frame(Xt):
             value = Xt.iloc[0, i] if hasattr(Xt, "iloc") else Xt[list(Xt.columns)[i]][0]
         else:
