@@ -103,7 +103,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         read = require_reader(tree_model(self.estimator))
         self.estimator_, classes = resolve_estimator(self, X, y, sample_weight, weight, fit_params)
         Xt = self._read_model(read, X)
-        classes = self._model.classes if classes is None else classes
+        classes = self._model.response.classes if classes is None else classes
         self.__dict__.pop("classes_", None)
         if classes is not None:
             self.classes_ = classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,8 @@ from skglex._input import as_numpy, bin_chunks, bin_rows, fill_columns, is_frame
 from skglex._leaves import LeafSum
 from skglex._prefit import tree_model
 from skglex._readers import is_probability_average
-from skglex._response import even_margin, inverse_link
+from skglex._response import Response
 
-# What is closer to a threshold is on it: leaves add up in another order than the model's own sum.
-_TIE = 1e-12
 # Background rows on which the model's own output is compared with what its link makes of the margin.
 _OUTPUT_ROWS = 100
 # What may be infinite in float32.
@@ -38,7 +37,7 @@ def _has_decision(remover: DebiasedPredictor) -> bool:
     # says the class by its sign, which a probability does not
     if get_tags(remover).estimator_type == "regressor":
         model = getattr(remover, "_model", None)
-        return model is not None and model.link != "identity"
+        return model is not None and model.response.link != "identity"
     return not (is_classifier(remover) and is_probability_average(tree_model(remover.estimator)))
 
 
@@ -46,7 +45,7 @@ def _scores_samples(remover: DebiasedPredictor) -> bool:
     model = getattr(remover, "_model", None)
     if model is None:
         return hasattr(remover.estimator, "score_samples")
-    return model.isolation is not None
+    return model.response.isolation is not None
 
 
 def _has_score(remover: DebiasedPredictor) -> bool:
@@ -57,7 +56,7 @@ class DebiasedPredictor(BaseTreeModelEstimator):
     """Base of a remover. Its ``fit`` sets the debiased and the full sum of leaves, and the raw columns removed."""
 
     strength: float
-    offset_: float
+    classes_: NDArray[Any]
     _debiased: LeafSum
     _full: LeafSum
     _raw_removed: list[int]
@@ -82,13 +81,7 @@ class DebiasedPredictor(BaseTreeModelEstimator):
             The sign says the class, or who is an outlier.
         """
         check_is_fitted(self)
-        if self._model.isolation is None:
-            margin = self.margin(X)
-            if not self._binary:
-                return margin
-            margin = margin - even_margin(self._model.link)
-            return np.where(np.abs(margin) <= _TIE, 0.0, margin)
-        return np.asarray(self.score_samples(X) - self.offset_)
+        return self._response.decision(self._margin(self._check_X(X)))
 
     @available_if(_scores_samples)
     @per_partition
@@ -106,9 +99,7 @@ class DebiasedPredictor(BaseTreeModelEstimator):
             From -1 to 0.
         """
         check_is_fitted(self)
-        isolation = self._model.isolation
-        assert isolation is not None  # else there is no such method
-        return isolation.score(self.margin(X))
+        return self._response.scores(self._margin(self._check_X(X)))
 
     @per_partition
     def margin(self, X: Any) -> NDArray[np.float64]:
@@ -144,18 +135,9 @@ class DebiasedPredictor(BaseTreeModelEstimator):
             On the scale of the model's own ``predict``.
         """
         check_is_fitted(self)
-        if self._model.isolation is not None:
-            return np.where(self.decision_function(X) < -_TIE, -1, 1)
-        output = self._output(X)
-        if not is_classifier(self):
-            return output[:, 0] if output.shape[1] == 1 else output
-        if self._multilabel:
-            return (output > 0.5 + _TIE).astype(np.int64)
-        if self._binary and len(self.classes_) == 2:
-            even = -_TIE if self._model.even_odds_are_positive else _TIE
-            second = output[:, 0] > 0.5 + even
-            return np.asarray(self.classes_[second.astype(np.intp)])
-        return np.asarray(self.classes_[self._to_probabilities(output).argmax(axis=1)])
+        if self._model.response.isolation is not None:
+            return self._response.outliers(self._margin(self._check_X(X)))
+        return self._response.predict(self._output(X))
 
     @available_if(_classifies)
     @per_partition
@@ -172,7 +154,8 @@ class DebiasedPredictor(BaseTreeModelEstimator):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._to_probabilities(self._output(X))
+        check_is_fitted(self)
+        return self._response.probabilities(self._output(X))
 
     @available_if(_classifies)
     @per_partition
@@ -216,6 +199,11 @@ class DebiasedPredictor(BaseTreeModelEstimator):
 
     # -- helpers ------------------------------------------------------------------------------
 
+    @property
+    def _response(self) -> Response:
+        """Return what the margin means, with the labels that `fit` was given."""
+        return replace(self._model.response, classes=self.classes_ if is_classifier(self) else None)
+
     def _margin(self, Xt: Any) -> NDArray[np.float64]:
         grid = self._model.ensemble.grid
         out = np.empty((self._debiased.n_outputs, Xt.shape[0]))
@@ -233,22 +221,23 @@ class DebiasedPredictor(BaseTreeModelEstimator):
         Xt = self._check_X(X)
         if self.strength == 0:
             return self._own_output(Xt).astype(np.float64)
-        return inverse_link(self._model.link, self._margin(Xt))
+        return self._response.output(self._margin(Xt))
 
     def _own_output(self, Xt: Any) -> NDArray[Any]:
         own = np.asarray(self._model.output(Xt))
         own = own.reshape(len(own), -1)
         # a binary classifier says both probabilities
-        return own[:, 1:] if self._binary and own.shape[1] == 2 else own
+        return own[:, 1:] if self._response.binary and own.shape[1] == 2 else own
 
     def _prove_output(self, Xt: Any) -> None:
         """Raise where the model's own output is not what the link makes of its margin, on background rows."""
-        if self._model.link == "custom" or self._model.isolation is not None:
+        response = self._response
+        if response.link == "custom" or response.isolation is not None:
             return  # there is no output, or scores of the margin by definition
         rows = self._background_rows[:_OUTPUT_ROWS]
         own = self._own_output(take_rows(Xt, rows))
         with np.errstate(over="ignore"):
-            ours = inverse_link(self._model.link, self._own_margin(Xt, rows))
+            ours = response.output(self._own_margin(Xt, rows))
         ours = np.where(np.isinf(own) & (ours > _LARGE), own, ours)  # the model's own is a float32
         scale = np.abs(own).max(initial=0, where=np.isfinite(own))
         close = np.isclose(ours, own, rtol=1e-4, atol=1e-5 * scale, equal_nan=True).all(axis=1)
@@ -256,24 +245,9 @@ class DebiasedPredictor(BaseTreeModelEstimator):
             row, model = int(np.argmin(close)), tree_model(self.estimator_)
             raise ValueError(
                 f"the {type(model).__name__} predicts something else than its margin says: {own[row]} on row "
-                f"{rows[row]}, where the margin gives {ours[row]} (by the inverse link {self._model.link!r}). If its "
+                f"{rows[row]}, where the margin gives {ours[row]} (by the inverse link {response.link!r}). If its "
                 "class changes what another one predicts, pass a model of that class"
             )
-
-    @property
-    def _binary(self) -> bool:
-        return is_classifier(self) and self._debiased.n_outputs == 1
-
-    @property
-    def _multilabel(self) -> bool:
-        """Whether a classifier's outputs are labels of their own, not classes of which one is right."""
-        n_outputs = self._debiased.n_outputs
-        return n_outputs > 1 and (self._model.link == "sigmoid" or len(self.classes_) != n_outputs)
-
-    def _to_probabilities(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
-        if len(self.classes_) == 1:
-            return np.ones((len(output), 1))
-        return np.column_stack([1 - output, output]) if self._binary else output
 
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context, is_classifier
+from sklearn.base import _fit_context
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -229,8 +230,8 @@ class FeatureRemover(DebiasedPredictor):
         keep = ~np.isin(ensemble.grid.features, self._removed)
         if len(removed) == self._model.input.n_features:
             warn_user("all features are removed: the predictions are constant, the intercept")
-        if self._model.isolation is not None:
-            self.offset_ = self._model.isolation.offset
+        if self._model.response.isolation is not None:
+            self.offset_ = self._model.response.isolation.offset
         self._debiased = average_out(ensemble, self._make_weighting(), keep, self._execution)
         self._full = LeafSum(ensemble)
         self._prove_output(Xt)
@@ -295,11 +296,10 @@ class FeatureRemover(DebiasedPredictor):
         from skglex.export._onnx import onnx_model
 
         return onnx_model(
-            self._model,
+            replace(self._model, response=self._response),
             removed=np.isin(self._model.ensemble.grid.features, self._removed),
             leaf_weight=self._leaf_weight(),
             strength=self.strength,
-            classes=self.classes_ if is_classifier(self) else None,
             input_dtype=input_dtype,
         )
 

@@ -127,7 +127,7 @@ def test_inverse_links(objective):
     assert np.allclose(booster.predict(idle), model.predict(idle), rtol=1e-5, atol=1e-6)
     assert is_regressor(booster)
     linked = FeatureRemover(small(objective=objective), ["idle"]).fit(idle, target)
-    assert hasattr(linked, "decision_function") == (linked._model.link != "identity")
+    assert hasattr(linked, "decision_function") == (linked._model.response.link != "identity")
     if hasattr(linked, "decision_function"):
         assert np.array_equal(linked.decision_function(idle), linked.margin(idle))
 

@@ -1,7 +1,6 @@
 """Readers: one library's model format each, into `skglex._leaves.LeafEnsemble`."""
 
 from skglex._readers._registry import (
-    Isolation,
     SourceModel,
     encodes_labels,
     is_probability_average,
@@ -11,7 +10,6 @@ from skglex._readers._registry import (
 )
 
 __all__ = [
-    "Isolation",
     "SourceModel",
     "encodes_labels",
     "is_probability_average",

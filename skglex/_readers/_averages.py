@@ -18,6 +18,7 @@ from skglex._input import InputSpec
 from skglex._readers._registry import SourceModel, find_reader
 from skglex._readers._sklearn import names_of, probability_margin
 from skglex._readers._sum import Term, sum_of_ensembles
+from skglex._response import Response
 
 # Fields of an InputSpec that `_merge_inputs` does not know how to merge must be as they are by default.
 _MERGED = {
@@ -56,13 +57,17 @@ def read(model: Any) -> SourceModel:
     ]
     spec = _merge_inputs(model, reads, terms)
     output: Callable[[Any], NDArray[Any]] = model.predict_proba if classifies else model.predict
+    ensemble = sum_of_ensembles(terms)
     return SourceModel(
-        ensemble=sum_of_ensembles(terms),
+        ensemble=ensemble,
         input=spec,
         margin=partial(probability_margin, model) if classifies else output,
         output=output,
-        link="probability" if classifies else "identity",
-        classes=model.classes_ if classifies else None,
+        response=Response(
+            link="probability" if classifies else "identity",
+            n_outputs=ensemble.n_outputs,
+            classes=model.classes_ if classifies else None,
+        ),
     )
 
 
@@ -74,19 +79,20 @@ def _read_member(model: Any, member: Any) -> SourceModel:
     reader = find_reader(member)
     if reader is None:
         raise TypeError(f"{what}: its members must be tree models, without preprocessing")
-    found = reader(member)
+    source = reader(member)
+    response = source.response
     classifies = is_classifier(model)
-    if found.link != ("probability" if classifies else "identity") or found.isolation is not None:
+    if response.link != ("probability" if classifies else "identity") or response.isolation is not None:
         raise ValueError(
             f"{what}: predictions are averaged, and this one's are no sum of trees (its inverse link is "
-            f"{found.link!r}). Use members whose trees add up to "
+            f"{response.link!r}). Use members whose trees add up to "
             + ("probabilities, as those of a random forest do" if classifies else "the prediction")
         )
-    if found.ensemble.trees is None:
+    if source.ensemble.trees is None:
         raise ValueError(f"{what}: it has no binary trees. Decompose the members one by one")
-    if classifies and (found.classes is None or len(found.classes) != len(model.classes_)):
+    if classifies and (response.classes is None or len(response.classes) != len(model.classes_)):
         raise ValueError(f"{what}: it has not seen all classes. Fit with more rows per member, or stratified")
-    return found
+    return source
 
 
 def _merge_inputs(model: Any, reads: list[SourceModel], terms: list[Term]) -> InputSpec:

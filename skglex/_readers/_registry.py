@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from skglex._input import InputSpec
 from skglex._leaves import LeafEnsemble
 from skglex._readers._unsupported import UNSUPPORTED
+from skglex._response import Response
 from skglex._utils import PlainState
 
 # By the module of a model's class (or of one it derives from), or by a package that it is in: nothing is imported
@@ -45,26 +45,6 @@ _AVERAGES = (
 
 
 @dataclass(frozen=True)
-class Isolation:
-    """How an isolation forest scores a mean path length m: ``-2 ** (-m / path_length)``.
-
-    Attributes
-    ----------
-    path_length : float
-        Expected path length; 0 where every row scores -1/2 (trees of a single training row).
-    offset : float
-        Rows that score less are outliers.
-    """
-
-    path_length: float
-    offset: float
-
-    def score(self, margin: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The opposite of the anomaly score: the lower, the more abnormal."""
-        return -np.exp2(-margin / self.path_length) if self.path_length else np.full_like(margin, -0.5)
-
-
-@dataclass(frozen=True)
 class SourceModel(PlainState):
     """A model read into leaves.
 
@@ -76,24 +56,15 @@ class SourceModel(PlainState):
         The model's own raw prediction of given rows, of shape (n_samples,) or (n_samples, n_outputs).
     output : callable
         The model's own output: probabilities of a classifier that has them, else its prediction.
-    link : str
-        Name of the inverse link from margin to output, a key of `skglex._response.inverse_link`.
-    classes : ndarray, or None
-        Labels, where the model is a classifier that has them.
-    isolation : Isolation, or None
-        Of an isolation forest, whose margin is the mean path length: how it scores that.
-    even_odds_are_positive : bool
-        Whether the model's ``predict`` gives the second of two equally probable classes, not the first.
+    response : Response
+        What the margin means: how it becomes the output, labels, scores.
     """
 
     ensemble: LeafEnsemble
     input: InputSpec
     margin: Callable[[Any], NDArray[Any]]
     output: Callable[[Any], NDArray[Any]]
-    link: str = "identity"
-    classes: NDArray[Any] | None = None
-    isolation: Isolation | None = None
-    even_odds_are_positive: bool = False
+    response: Response
 
 
 def encodes_labels(model: Any) -> bool:

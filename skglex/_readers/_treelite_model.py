@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skglex._input import InputSpec, column_values
 from skglex._readers._registry import SourceModel
 from skglex._readers._treelite import from_treelite
-from skglex._response import join_link
+from skglex._response import Response, join_link
 
 # A treelite model holds a pointer, which cannot be copied; its bytes do as well.
 copyreg.pickle(
@@ -46,7 +46,7 @@ def read(model: treelite.Model) -> SourceModel:
         input=spec,
         margin=partial(_predict, model, spec, used, pred_margin=True),
         output=partial(_predict, model, spec, used, pred_margin=False),
-        link=link,
+        response=Response(link, n_outputs=ensemble.n_outputs),
     )
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from skglex._input import InputSpec
 from skglex._readers._registry import SourceModel
 from skglex._readers._treelite import from_treelite
+from skglex._response import Response
 
 _OLD_VECTOR_LEAVES = tuple(int(part) for part in xgb.__version__.split(".")[:2]) < (3, 1)
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
@@ -60,8 +61,11 @@ def read(model: Any) -> SourceModel:
         ),
         margin=partial(_wrapper_margin if wrapped else _booster_margin, model),
         output=partial(_wrapper_output if wrapped else _booster_output, model),
-        link=link,
-        classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
+        response=Response(
+            link=link,
+            n_outputs=ensemble.n_outputs,
+            classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
+        ),
     )
 
 

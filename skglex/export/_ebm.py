@@ -103,14 +103,15 @@ def _check_exportable(decomposer: GlexDecomposer) -> str:
         raise ValueError(f"the model takes {read.input.missing} for missing, an EBM only NaN")
     if read.input.missing_zeros:
         raise ValueError("the model takes zeros for missing (zero_as_missing=True), an EBM only NaN")
+    link = read.response.link
     several = decomposer._n_outputs > 1
-    if read.link not in _LINKS or several != (read.link == "softmax"):
+    if link not in _LINKS or several != (link == "softmax"):
         raise ValueError(
-            f"a model with the inverse link {read.link!r} and {decomposer._n_outputs} output(s) has no counterpart "
+            f"a model with the inverse link {link!r} and {decomposer._n_outputs} output(s) has no counterpart "
             "in InterpretML: it has regressors with one output and an identity or exponential link, binary "
             "classifiers, and softmax for several classes"
         )
-    return _LINKS[read.link]
+    return _LINKS[link]
 
 
 def _new_model(decomposer: GlexDecomposer, glassbox: Any, link: str) -> Any:

@@ -92,7 +92,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         "components": components,
         "complete": bool(decomposer._decomposition.complete),
         "outputs": _plain_labels(decomposer._output_labels()),
-        "link": decomposer._model.link,
+        "link": decomposer._model.response.link,
         "as_float32": bool(grid.as_float32),
         "codes": codes,
         "input": _write_spec(spec, set(codes), decomposer._model_names),

@@ -19,7 +19,7 @@ def margin_label(decomposer: Any, class_: Any) -> str:
     if decomposer._output_labels() is not None:
         what = "class" if hasattr(decomposer, "classes_") else "output"
         return "margin" if class_ is None else f"margin of {what} {class_}"
-    return _UNITS.get(decomposer._model.link, "margin")
+    return _UNITS.get(decomposer._model.response.link, "margin")
 
 
 def number(value: float) -> str:
