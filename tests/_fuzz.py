@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeClassifier
 from skglex import RandomPlantedForestRegressor
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import SourceModel
+from skglex._readers._source_model import SourceModel
 from skglex._response import Response
 
 FLOAT32 = np.finfo(np.float32)

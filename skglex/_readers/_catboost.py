@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import SourceModel
+from skglex._readers._source_model import SourceModel
 from skglex._response import Response
 
 

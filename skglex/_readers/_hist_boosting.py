@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import SourceModel
 from skglex._readers._sklearn import names_of
+from skglex._readers._source_model import SourceModel
 from skglex._response import Response
 
 _LINKS = {IdentityLink: "identity", LogLink: "exponential", LogitLink: "sigmoid", MultinomialLogit: "softmax"}

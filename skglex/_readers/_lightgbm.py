@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from skglex._input import LARGEST_ZERO, InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import SourceModel
+from skglex._readers._source_model import SourceModel
 from skglex._response import Response, inverse_link, join_link
 
 _VERSION = "v4"

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._leaves import Grid, LeafEnsemble, collect_conditions
-from skglex._readers._registry import SourceModel
+from skglex._readers._source_model import SourceModel
 from skglex._response import Response
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import SourceModel
+from skglex._readers._source_model import SourceModel
 from skglex._response import Isolation, Response
 
 
