@@ -110,7 +110,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         self.estimator_, classes = resolve_estimator(self, X, y, sample_weight, weight, fit_params)
         path_dependent = self.weighting == "path_dependent"
         fitted, Xt = read_model(read, self.estimator_, X, path_dependent=path_dependent)
-        classes = fitted.source.classes if classes is None else classes
+        classes = fitted.source.response.classes if classes is None else classes
         self.__dict__.pop("classes_", None)
         if classes is not None:
             self.classes_ = classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,15 +31,13 @@ from skglex._input import (
 from skglex._leaves import LeafSum
 from skglex._prefit import tree_model
 from skglex._readers import SourceModel, is_probability_average
-from skglex._response import even_margin, inverse_link
+from skglex._response import Response
 from skglex._utils import Execution, restore_on_failure, warn_user
 
 if TYPE_CHECKING:
     import xgboost
 
 
-# What is closer to a threshold is on it: leaves add up in another order than the model's own sum.
-_TIE = 1e-12
 # Background rows on which the model's own output is compared with what its link makes of the margin.
 _OUTPUT_ROWS = 100
 # What may be infinite in float32.
@@ -59,7 +58,7 @@ def _has_decision(remover: FeatureRemover) -> bool:
     # says the class by its sign, which a probability does not
     if get_tags(remover).estimator_type == "regressor":
         model = _source_of(remover)
-        return model is not None and model.link != "identity"
+        return model is not None and model.response.link != "identity"
     return not (is_classifier(remover) and is_probability_average(tree_model(remover.estimator)))
 
 
@@ -67,7 +66,7 @@ def _scores_samples(remover: FeatureRemover) -> bool:
     model = _source_of(remover)
     if model is None:
         return hasattr(remover.estimator, "score_samples")
-    return model.isolation is not None
+    return model.response.isolation is not None
 
 
 def _has_score(remover: FeatureRemover) -> bool:
@@ -288,8 +287,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         keep = ~np.isin(ensemble.grid.features, self._removed)
         if len(removed) == self._fitted.source.input.n_features:
             warn_user("all features are removed: the predictions are constant, the intercept")
-        if self._fitted.source.isolation is not None:
-            self.offset_ = self._fitted.source.isolation.offset
+        if self._fitted.source.response.isolation is not None:
+            self.offset_ = self._fitted.source.response.isolation.offset
         self._debiased = average_out(ensemble, self._fitted.weighting, keep, self._execution)
         self._full = LeafSum(ensemble)
         self._check_output(Xt)
@@ -314,13 +313,7 @@ class FeatureRemover(BaseTreeModelEstimator):
             The sign says the class, or who is an outlier.
         """
         check_is_fitted(self)
-        if self._fitted.source.isolation is None:
-            margin = self.margin(X)
-            if not self._binary:
-                return margin
-            margin = margin - even_margin(self._fitted.source.link)
-            return np.where(np.abs(margin) <= _TIE, 0.0, margin)
-        return np.asarray(self.score_samples(X) - self.offset_)
+        return self._response.decision(self._margin(self._check_rows(X)))
 
     @available_if(_scores_samples)
     def score_samples(self, X: Any) -> NDArray[np.float64]:
@@ -337,9 +330,7 @@ class FeatureRemover(BaseTreeModelEstimator):
             From -1 to 0.
         """
         check_is_fitted(self)
-        isolation = self._fitted.source.isolation
-        assert isolation is not None  # else there is no such method
-        return isolation.score(self.margin(X))
+        return self._response.scores(self._margin(self._check_rows(X)))
 
     def margin(self, X: Any) -> NDArray[np.float64]:
         """The debiased margin (raw score).
@@ -354,6 +345,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             On the margin scale (log-odds, one score per class, mean path length, ...).
         """
+        check_is_fitted(self)
         margin = self._margin(self._check_rows(X))
         return margin[:, 0] if margin.shape[1] == 1 else margin
 
@@ -373,18 +365,9 @@ class FeatureRemover(BaseTreeModelEstimator):
             On the scale of the model's own ``predict``.
         """
         check_is_fitted(self)
-        if self._fitted.source.isolation is not None:
-            return np.where(self.decision_function(X) < -_TIE, -1, 1)
-        output = self._output(X)
-        if not is_classifier(self):
-            return output[:, 0] if output.shape[1] == 1 else output
-        if self._multilabel:
-            return (output > 0.5 + _TIE).astype(np.int64)
-        if self._binary and len(self.classes_) == 2:
-            even = -_TIE if self._fitted.source.even_odds_are_positive else _TIE
-            second = output[:, 0] > 0.5 + even
-            return np.asarray(self.classes_[second.astype(np.intp)])
-        return np.asarray(self.classes_[self._to_probabilities(output).argmax(axis=1)])
+        if self._fitted.source.response.isolation is not None:
+            return self._response.outliers(self._margin(self._check_rows(X)))
+        return self._response.predict(self._output(X))
 
     @available_if(_classifies)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -400,7 +383,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._to_probabilities(self._output(X))
+        check_is_fitted(self)
+        return self._response.probabilities(self._output(X))
 
     @available_if(_classifies)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -504,7 +488,6 @@ class FeatureRemover(BaseTreeModelEstimator):
             removed=np.isin(self._fitted.source.ensemble.grid.features, self._removed),
             leaf_weight=self._leaf_weight(),
             strength=self.strength,
-            classes=self.classes_ if is_classifier(self) else None,
             input_dtype=input_dtype,
         )
 
@@ -534,6 +517,11 @@ class FeatureRemover(BaseTreeModelEstimator):
         removed, self._raw_removed = find_outputs(items, raw_names, self._fitted.feature_names, columns)
         return removed
 
+    @property
+    def _response(self) -> Response:
+        """Return what the margin means, with the labels that `fit` was given."""
+        return replace(self._fitted.source.response, classes=self.classes_ if is_classifier(self) else None)
+
     def _margin(self, Xt: Any) -> NDArray[np.float64]:
         shape = (self._debiased.n_outputs,)
         return self._fitted.map_rows(Xt, shape, self._mix, self._execution, "margins").T
@@ -550,48 +538,35 @@ class FeatureRemover(BaseTreeModelEstimator):
         """What the model itself returns (probabilities, counts, ...), debiased."""
         Xt = self._check_rows(X)
         if self.strength == 0:
-            return self._own_output(Xt).astype(np.float64)
-        return inverse_link(self._fitted.source.link, self._margin(Xt))
+            return self._model_output(Xt).astype(np.float64)
+        return self._response.output(self._margin(Xt))
 
-    def _own_output(self, Xt: Any) -> NDArray[Any]:
+    def _model_output(self, Xt: Any) -> NDArray[Any]:
         own = np.asarray(self._fitted.source.output(Xt))
         own = own.reshape(len(own), -1)
         # a binary classifier says both probabilities
-        return own[:, 1:] if self._binary and own.shape[1] == 2 else own
+        return own[:, 1:] if self._response.binary and own.shape[1] == 2 else own
 
     def _check_output(self, Xt: Any) -> None:
-        """Raise where the model's own output is not what the link makes of its margin, on background rows."""
-        if self._fitted.source.link == "custom" or self._fitted.source.isolation is not None:
-            return  # there is no output, or scores of the margin by definition
+        """Raise if the model's own output is not the inverse link of its margin on background rows."""
+        response = self._response
+        if response.link == "custom" or response.isolation is not None:
+            return  # A custom objective has no output here, and the scores of a forest are defined by the margin.
         rows = self._fitted.background_rows[:_OUTPUT_ROWS]
-        own = self._own_output(take_rows(Xt, rows))
+        model_output = self._model_output(take_rows(Xt, rows))
         with np.errstate(over="ignore"):
-            ours = inverse_link(self._fitted.source.link, self._fitted.model_margin(Xt, rows))
-        ours = np.where(np.isinf(own) & (ours > _LARGE), own, ours)  # the model's own is a float32
-        scale = np.abs(own).max(initial=0, where=np.isfinite(own))
-        close = np.isclose(ours, own, rtol=1e-4, atol=1e-5 * scale, equal_nan=True).all(axis=1)
+            output = response.output(self._fitted.model_margin(Xt, rows))
+        # The model's own output is a float32, which is infinite where ours is only large.
+        output = np.where(np.isinf(model_output) & (output > _LARGE), model_output, output)
+        scale = np.abs(model_output).max(initial=0, where=np.isfinite(model_output))
+        close = np.isclose(output, model_output, rtol=1e-4, atol=1e-5 * scale, equal_nan=True).all(axis=1)
         if not close.all():
             row, model = int(np.argmin(close)), tree_model(self.estimator_)
             raise ValueError(
-                f"the {type(model).__name__} predicts something else than its margin says: {own[row]} on row "
-                f"{rows[row]}, where the margin gives {ours[row]} (by the inverse link {self._fitted.source.link!r}). If its "
-                "class changes what another one predicts, pass a model of that class"
+                f"the {type(model).__name__} predicts {model_output[row]} for row {rows[row]}, but the inverse link "
+                f"{response.link!r} of its margin is {output[row]}. If its class changes the predictions of the class "
+                "that it derives from, pass a model of that class"
             )
-
-    @property
-    def _binary(self) -> bool:
-        return is_classifier(self) and self._debiased.n_outputs == 1
-
-    @property
-    def _multilabel(self) -> bool:
-        """Whether a classifier's outputs are labels of their own, not classes of which one is right."""
-        n_outputs = self._debiased.n_outputs
-        return n_outputs > 1 and (self._fitted.source.link == "sigmoid" or len(self.classes_) != n_outputs)
-
-    def _to_probabilities(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
-        if len(self.classes_) == 1:
-            return np.ones((len(output), 1))
-        return np.column_stack([1 - output, output]) if self._binary else output
 
     def _check_rows(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -1,14 +1,147 @@
-"""Inverse links: from the margin to what a model's own ``predict`` or ``predict_proba`` returns."""
+"""Turn a model's margin into decisions, labels, probabilities and scores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from skglex._utils import PlainState
+
 Margin = NDArray[np.float64]
+
+# Differences from a decision threshold up to this size count as ties, because the leaves are summed in another order
+# than the model sums them.
+_TIE = 1e-12
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """Describe how an isolation forest scores a mean path length m: ``-2 ** (-m / path_length)``.
+
+    Attributes
+    ----------
+    path_length : float
+        Expected path length. With 0 (trees of a single training row) every row scores -1/2.
+    offset : float
+        Rows with a lower score are outliers.
+    """
+
+    path_length: float
+    offset: float
+
+    def score(self, margin: Margin) -> Margin:
+        """Return the scores: the lower, the more abnormal."""
+        return -np.exp2(-margin / self.path_length) if self.path_length else np.full_like(margin, -0.5)
+
+
+@dataclass(frozen=True)
+class Response(PlainState):
+    """Describe what a model's margin means.
+
+    Below, ``margin`` has shape (n_samples, n_outputs). ``output`` has the same shape, except with the link
+    "max_index", where it has one column. It is on the scale of the model's own output: probabilities of a
+    classifier, otherwise the prediction. For a binary classifier it is the probability of the second class.
+
+    Attributes
+    ----------
+    link : str
+        Name of the inverse link that maps the margin to the output, see `inverse_link`.
+    n_outputs : int
+        Number of columns of the margin.
+    classes : ndarray of shape (n_classes,), or None
+        Labels of a classifier. None: the model is no classifier.
+    isolation : Isolation, or None
+        How an isolation forest scores its margin, the mean path length. None: the model is no isolation forest.
+    second_class_on_ties : bool
+        Whether the model's ``predict`` returns the second of two equally probable classes, not the first.
+    """
+
+    link: str = "identity"
+    n_outputs: int = 1
+    classes: NDArray[Any] | None = None
+    isolation: Isolation | None = None
+    second_class_on_ties: bool = False
+
+    @property
+    def is_classifier(self) -> bool:
+        """Return whether the model is a classifier."""
+        return self.classes is not None
+
+    @property
+    def binary(self) -> bool:
+        """Return whether the model is a classifier whose margin belongs to the second of two classes."""
+        return self.classes is not None and self.n_outputs == 1
+
+    @property
+    def multilabel(self) -> bool:
+        """Return whether the model is a classifier that decides on each output separately."""
+        if self.classes is None or self.n_outputs == 1:
+            return False
+        return self.link == "sigmoid" or len(self.classes) != self.n_outputs
+
+    def output(self, margin: Margin) -> Margin:
+        """Return the model's own output: the inverse link of the margin."""
+        return inverse_link(self.link, margin)
+
+    def decision(self, margin: Margin) -> Margin:
+        """Return the values of ``decision_function``.
+
+        For a binary classifier these are the margin minus the margin at which both classes are equally probable,
+        so that the sign gives the class. For an isolation forest they are the scores minus the offset. Otherwise
+        they are the margin.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        if self.isolation is not None:
+            return np.asarray(self.scores(margin) - self.isolation.offset)
+        if not self.binary:
+            return _squeeze(margin)
+        difference = margin[:, 0] - even_margin(self.link)
+        return np.where(np.abs(difference) <= _TIE, 0.0, difference)
+
+    def predict(self, output: Margin) -> NDArray[Any]:
+        """Return the labels of a classifier, 0 or 1 for each of several labels, or the output itself.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        if self.classes is None:
+            return _squeeze(output)
+        if self.multilabel:
+            return (output > 0.5 + _TIE).astype(np.int64)
+        if self.binary and len(self.classes) == 2:
+            second = output[:, 0] > 0.5 + (-_TIE if self.second_class_on_ties else _TIE)
+            return np.asarray(self.classes[second.astype(np.intp)])
+        return np.asarray(self.classes[self.probabilities(output).argmax(axis=1)])
+
+    def probabilities(self, output: Margin) -> Margin:
+        """Return a classifier's probabilities, of shape (n_samples, n_classes)."""
+        if self.classes is not None and len(self.classes) == 1:
+            return np.ones((len(output), 1))
+        return np.column_stack([1 - output, output]) if self.binary else output
+
+    def scores(self, margin: Margin) -> Margin:
+        """Return the scores of an isolation forest, of shape (n_samples,)."""
+        if self.isolation is None:
+            raise ValueError("only isolation forests have scores")
+        return self.isolation.score(margin[:, 0])
+
+    def outliers(self, margin: Margin) -> NDArray[np.int64]:
+        """Return -1 for the outliers of an isolation forest and 1 for all other rows, of shape (n_samples,)."""
+        return np.where(self.decision(margin) < -_TIE, -1, 1)
+
+
+def _squeeze(values: Margin) -> Margin:
+    """Return a single column as one dimension."""
+    return values[:, 0] if values.shape[1] == 1 else values
 
 
 def _softmax(margin: Margin) -> Margin:
@@ -32,7 +165,7 @@ def _largest(margin: Margin) -> Margin:
 
 
 def _probability(margin: Margin) -> Margin:
-    """Clip estimated probabilities to [0, 1]; several classes are scaled to sum to 1."""
+    """Clip estimated probabilities to [0, 1] and scale those of several classes to sum to 1."""
     p = np.clip(margin, 0.0, 1.0)
     if p.shape[1] == 1:
         return p
@@ -41,7 +174,7 @@ def _probability(margin: Margin) -> Margin:
 
 
 def _mean_variance(margin: Margin) -> Margin:
-    """From mean and logarithm of the standard deviation to mean and variance."""
+    """Return mean and variance; the margin holds mean and logarithm of the standard deviation."""
     return np.column_stack([margin[:, 0], np.exp(2 * margin[:, 1])])
 
 
@@ -49,8 +182,9 @@ def _identity(margin: Margin) -> Margin:
     return margin
 
 
-# treelite's names, plus "max_index" for models that return the winning class itself, "probability" for
-# those whose margin is a probability that may leave [0, 1], and "mean_variance" for CatBoost's RMSEWithUncertainty
+# The names are treelite's. Three are added: "max_index" for models that return the class with the largest margin,
+# "probability" for margins that are probabilities but may leave [0, 1], and "mean_variance" for CatBoost's loss
+# RMSEWithUncertainty.
 _INVERSE: dict[str, Callable[[Margin], Margin]] = {
     "identity": _identity,
     "identity_multiclass": _identity,
@@ -68,41 +202,42 @@ _INVERSE: dict[str, Callable[[Margin], Margin]] = {
 
 
 def inverse_link(link: str, margin: Margin) -> Margin:
-    """Apply a model's inverse link to its margin of shape (n_samples, n_outputs).
+    """Apply an inverse link to a margin of shape (n_samples, n_outputs).
 
-    A number after the name, ``"sigmoid 2.0"``, is a factor that the margin is multiplied with first.
+    A number after the name, as in ``"sigmoid 2.0"``, is a factor: the margin is multiplied by it first. The link
+    "custom" stands for a custom objective, whose inverse link is unknown.
     """
     name, factor = split_link(link)
     if name == "custom":
         raise ValueError(
-            "the model was trained with a custom objective, so nothing tells what takes its margin to probabilities: "
-            "use the margin"
+            "the model was trained with a custom objective, so the inverse link from its margin to probabilities is "
+            "unknown. Use the margin instead"
         )
     if name not in _INVERSE:
-        raise ValueError(f"the inverse link {link!r} is not known; known are {sorted(_INVERSE)}")
+        raise ValueError(f"unknown inverse link {link!r}; expected one of {sorted(_INVERSE)}")
     return _INVERSE[name](margin if factor == 1 else factor * margin)
 
 
 def even_margin(link: str) -> float:
-    """The margin at which a binary classifier's classes are equally probable."""
+    """Return the margin at which both classes of a binary classifier are equally probable."""
     name, factor = split_link(link)
     return {"identity": 0.5, "probability": 0.5, "exponential": float(np.log(0.5))}.get(name, 0.0) / factor
 
 
 def join_link(name: str, factor: float) -> str:
-    """An inverse link that multiplies the margin by a factor first."""
+    """Return the inverse link that multiplies the margin by a factor first."""
     return name if factor == 1 else f"{name} {factor!r}"
 
 
-def is_link(link: str) -> bool:
-    """Whether a link is the name of an inverse link, or of one that nobody knows ("custom")."""
-    try:
-        return split_link(link)[0] in {*_INVERSE, "custom"}
-    except ValueError:  # the factor is no number
-        return False
-
-
 def split_link(link: str) -> tuple[str, float]:
-    """Name and factor of an inverse link."""
+    """Split an inverse link into its name and its factor."""
     name, _, factor = link.partition(" ")
     return name, float(factor or 1)
+
+
+def is_link(link: str) -> bool:
+    """Return whether a string is a valid inverse link, "custom" included."""
+    try:
+        return split_link(link)[0] in {*_INVERSE, "custom"}
+    except ValueError:  # The factor is not a number.
+        return False

@@ -9,14 +9,16 @@ from _acorn import Acorn, Leaf
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import InputSpec, SourceModel
+from skglex._readers._source_model import SourceModel
+from skglex._response import Response
 
 
 def read(model: Any) -> SourceModel:
     """Read bare trees, or a fitted estimator."""
     if isinstance(model, Acorn):
-        return _read_trees(model, False, margin=model.predict, output=model.predict)
+        return _read_trees(model, False, margin=model.predict, output=model.predict, response=Response())
     check_is_fitted(model)
     names = getattr(model, "feature_names_in_", None)
     classifies = is_classifier(model)
@@ -26,8 +28,7 @@ def read(model: Any) -> SourceModel:
         feature_names=None if names is None else list(names),
         margin=model.decision_function,
         output=model.predict_proba if classifies else model.predict,
-        link="sigmoid" if classifies else "identity",
-        classes=model.classes_ if classifies else None,
+        response=Response("sigmoid", classes=model.classes_) if classifies else Response(),
     )
 
 

@@ -21,7 +21,8 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeClassifier
 from skglex import RandomPlantedForestRegressor
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import SourceModel
+from skglex._readers._source_model import SourceModel
+from skglex._response import Response
 
 FLOAT32 = np.finfo(np.float32)
 EXTREMES = [0.0, -0.0, np.inf, -np.inf, 5e-324, -5e-324, 1e-45, -1e-45, 1e-38, 1e300, -1e300]
@@ -104,6 +105,7 @@ def read(model: HandBuilt) -> SourceModel:
         input=InputSpec(n_features=model.n_features),
         margin=model.margin,
         output=model.margin,
+        response=Response(n_outputs=len(model.nodes.base)),
     )
 
 

@@ -700,7 +700,7 @@ def test_removal(trained):
     model, link = trained
     own = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
     remover = FeatureRemover(model, ["x0"], strength=0).fit(X)
-    assert remover._fitted.source.link == link
+    assert remover._fitted.source.response.link == link
     whole = FeatureRemover(model, ["x0"], strength=1e-300).fit(X)  # through the leaves and our inverse link
     for got in (remover, whole):
         if hasattr(model, "predict_proba"):

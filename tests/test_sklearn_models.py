@@ -53,7 +53,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
 from skglex._leaves._grid import Grid
-from skglex._readers._sum import last_left
+from skglex._readers._averages import last_left
 
 # scikit-learn's own cast to float32
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")

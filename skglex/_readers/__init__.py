@@ -1,21 +1,18 @@
-"""Readers: one library's model format each, into `skglex._leaves.LeafEnsemble`."""
+"""Read the models of each library into leaves, `skglex._leaves.LeafEnsemble`."""
 
-from skglex._readers._registry import (
-    Isolation,
-    SourceModel,
-    encodes_labels,
-    is_probability_average,
-    register_treelite_pickling,
-    require_reader,
-    trees_used_by_predict,
-)
+from skglex._readers._pickling import register_treelite_pickling
+from skglex._readers._registry import encodes_labels, is_probability_average, require_reader
+from skglex._readers._source_model import SourceModel
+from skglex._readers._xgboost_trees import booster_json, parse_trees, tree_section, trees_used_by_predict
 
 __all__ = [
-    "Isolation",
     "SourceModel",
+    "booster_json",
     "encodes_labels",
     "is_probability_average",
+    "parse_trees",
     "register_treelite_pickling",
     "require_reader",
+    "tree_section",
     "trees_used_by_predict",
 ]

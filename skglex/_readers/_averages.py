@@ -1,11 +1,11 @@
-"""scikit-learn's averages of models: voting and bagging."""
+"""Read scikit-learn's averages of models: voting and bagging ensembles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
-from skglex._readers._registry import SourceModel, find_reader
+from skglex._leaves import Grid, LeafEnsemble
+from skglex._readers._nodes import Nodes, to_leaves
+from skglex._readers._registry import find_reader
 from skglex._readers._sklearn import names_of, probability_margin
-from skglex._readers._sum import Term, sum_of_ensembles
+from skglex._readers._source_model import SourceModel
+from skglex._response import Response
 
-# Fields of an InputSpec that `_merge_inputs` does not know how to merge must be as they are by default.
+# `_merge_inputs` merges these fields of the members' InputSpec. All other fields must have their default.
 _MERGED = {
     "n_features",
     "feature_names",
@@ -28,19 +31,29 @@ _MERGED = {
     "sparse_is_missing",
     "by_value",
     "finite",
+    "truncates_codes",
+    "integers_as_float32",
+    "spaces_become",
 }
-_MERGED |= {"truncates_codes", "integers_as_float32", "spaces_become"}
 _STRICTNESS = [False, "allow-nan", True]
 
 
+class Term(NamedTuple):
+    """A member of a weighted sum; ``columns[j]`` is the column of the sum that the member's column j is."""
+
+    ensemble: LeafEnsemble
+    weight: float
+    columns: NDArray[np.int64]
+
+
 def read(model: Any) -> SourceModel:
-    """Read a fitted `VotingRegressor`, `BaggingRegressor` or their classifiers (of averaged probabilities)."""
+    """Read a fitted `VotingRegressor`, `BaggingRegressor` or a classifier that averages probabilities like them."""
     check_is_fitted(model)
     classifies = is_classifier(model)
     if classifies and getattr(model, "voting", "soft") != "soft":
         raise ValueError(
-            f"cannot decompose a {type(model).__name__} with voting={model.voting!r}: votes are counted, not summed. "
-            "Use voting='soft'"
+            f"cannot decompose a {type(model).__name__} with voting={model.voting!r}, which counts votes. Use "
+            "voting='soft'"
         )
     everything = np.arange(model.n_features_in_)
     n_members = len(model.estimators_)
@@ -49,59 +62,60 @@ def read(model: Any) -> SourceModel:
     else:
         columns, weights = [everything] * n_members, model._weights_not_none
         weights = np.ones(n_members) if weights is None else np.asarray(weights, dtype=np.float64)
-    reads = [_read_member(model, member) for member in model.estimators_]
+    members = [_read_member(model, member) for member in model.estimators_]
     terms = [
-        Term(member.ensemble, float(weight), np.asarray(own, dtype=np.int64))
-        for member, weight, own in zip(reads, weights / weights.sum(), columns)
+        Term(member.ensemble, float(weight), np.asarray(member_columns, dtype=np.int64))
+        for member, weight, member_columns in zip(members, weights / weights.sum(), columns)
     ]
-    spec = _merge_inputs(model, reads, terms)
+    spec = _merge_inputs(model, [member.input for member in members], terms)
     output: Callable[[Any], NDArray[Any]] = model.predict_proba if classifies else model.predict
+    ensemble = sum_of_ensembles(terms)
     return SourceModel(
-        ensemble=sum_of_ensembles(terms),
+        ensemble=ensemble,
         input=spec,
         margin=partial(probability_margin, model) if classifies else output,
         output=output,
-        link="probability" if classifies else "identity",
-        classes=model.classes_ if classifies else None,
+        response=Response(
+            link="probability" if classifies else "identity",
+            n_outputs=ensemble.n_outputs,
+            classes=model.classes_ if classifies else None,
+        ),
     )
 
 
 def _read_member(model: Any, member: Any) -> SourceModel:
-    """A member's leaves, if its prediction (or its probability) is the sum of them."""
+    """Read a member whose prediction (or probability) is the sum of its leaves; raise for any other."""
     while isinstance(member, FrozenEstimator):
         member = member.estimator
     what = f"cannot decompose a {type(model).__name__} with the member {type(member).__name__}"
     reader = find_reader(member)
     if reader is None:
         raise TypeError(f"{what}: its members must be tree models, without preprocessing")
-    found = reader(member)
+    source = reader(member)
+    response = source.response
     classifies = is_classifier(model)
-    if found.link != ("probability" if classifies else "identity") or found.isolation is not None:
+    if response.link != ("probability" if classifies else "identity") or response.isolation is not None:
         raise ValueError(
-            f"{what}: predictions are averaged, and this one's are no sum of trees (its inverse link is "
-            f"{found.link!r}). Use members whose trees add up to "
-            + ("probabilities, as those of a random forest do" if classifies else "the prediction")
+            f"{what}: the ensemble averages predictions, but the predictions of this member are not a sum of trees "
+            f"(its inverse link is {response.link!r}). Use members whose trees add up to "
+            + ("probabilities, such as random forests" if classifies else "the prediction")
         )
-    if found.ensemble.trees is None:
-        raise ValueError(f"{what}: it has no binary trees. Decompose the members one by one")
-    if classifies and (found.classes is None or len(found.classes) != len(model.classes_)):
-        raise ValueError(f"{what}: it has not seen all classes. Fit with more rows per member, or stratified")
-    return found
+    if source.ensemble.trees is None:
+        raise ValueError(f"{what}: this member has no binary trees. Decompose the members one by one")
+    if classifies and (response.classes is None or len(response.classes) != len(model.classes_)):
+        raise ValueError(
+            f"{what}: this member was not trained on all classes. Fit with more rows per member, or stratified"
+        )
+    return source
 
 
-def _merge_inputs(model: Any, reads: list[SourceModel], terms: list[Term]) -> InputSpec:
-    """What all members take in the same way."""
-    specs = [member.input for member in reads]
-    for field in fields(InputSpec):
-        for spec in specs:
-            value = getattr(spec, field.name)
-            if field.name == "frame_categories" and not value:  # no categorical columns that it knows of
-                continue
-            if field.name not in _MERGED and repr(value) != repr(getattr(InputSpec(0), field.name)):
-                raise ValueError(
-                    f"cannot decompose a {type(model).__name__} whose member has {field.name}={value!r}: its members "
-                    "must take their input alike"
-                )
+# -- the input ------------------------------------------------------------------------------------
+
+
+def _merge_inputs(model: Any, specs: list[InputSpec], terms: list[Term]) -> InputSpec:
+    """Return the input that all members treat in the same way; raise if they do not."""
+    name = type(model).__name__
+    _check_unmerged_fields(name, specs)
     grids = [term.ensemble.grid for term in terms]
     coded = [spec for spec, grid in zip(specs, grids) if spec.categories or grid.categorical.any()]
     if coded and (
@@ -109,20 +123,20 @@ def _merge_inputs(model: Any, reads: list[SourceModel], terms: list[Term]) -> In
         or len({(spec.unknown_is_missing, spec.truncates_codes) for spec in coded}) > 1
     ):
         raise ValueError(
-            f"cannot decompose a {type(model).__name__} whose members take categories in different ways: use members "
-            "of one library, or numeric columns"
+            f"cannot decompose a {name} whose members treat categories in different ways. Use members of one library, "
+            "or numeric columns"
         )
     single = [spec.integers_as_float32 or grid.as_float32 for spec, grid in zip(specs, grids)]
     if any(spec.integers_as_float32 for spec in specs) and not all(single):
         raise ValueError(
-            f"cannot decompose a {type(model).__name__} of which some members, not all, cast integers to float32: use "
-            "members of LightGBM, XGBoost and scikit-learn's trees, without histogram boosting"
+            f"cannot decompose a {name} if only some members cast integers to float32. Use members of LightGBM, "
+            "XGBoost and scikit-learn's trees, without histogram boosting"
         )
     sparse = {spec.sparse_is_missing for spec in specs}
     return InputSpec(
         n_features=model.n_features_in_,
         feature_names=names_of(model),
-        categories=_merge_categories(model, specs, terms),
+        categories=_merge_categories(name, specs, terms),
         frame_categories=[] if any(spec.frame_categories is not None for spec in specs) else None,
         unknown_is_missing=any(spec.unknown_is_missing for spec in coded),
         sparse_is_missing=sparse.pop() if len(sparse) == 1 else None,
@@ -133,22 +147,122 @@ def _merge_inputs(model: Any, reads: list[SourceModel], terms: list[Term]) -> In
     )
 
 
-def _merge_categories(model: Any, specs: list[InputSpec], terms: list[Term]) -> dict[int, NDArray[Any]]:
-    """Category values by code, by column of the model; members that look at a column must agree on them."""
-    found: dict[int, tuple[bool, list[Any] | None]] = {}
+def _check_unmerged_fields(name: str, specs: list[InputSpec]) -> None:
+    default = InputSpec(0)
+    for field in fields(InputSpec):
+        if field.name in _MERGED:
+            continue
+        for spec in specs:
+            value = getattr(spec, field.name)
+            if field.name == "frame_categories" and not value:
+                continue  # The member was trained on a data frame without categorical columns.
+            if repr(value) != repr(getattr(default, field.name)):
+                raise ValueError(
+                    f"cannot decompose a {name} with a member whose input has {field.name}={value!r}. All members "
+                    "must treat their input in the same way"
+                )
+
+
+def _merge_categories(name: str, specs: list[InputSpec], terms: list[Term]) -> dict[int, NDArray[Any]]:
+    """Return the category values by code, by column of the model; members that split on a column must agree."""
+    kinds: dict[int, tuple[bool, list[Any] | None]] = {}
     merged = {}
     for spec, term in zip(specs, terms):
         grid = term.ensemble.grid
         numeric = set(grid.features[~grid.categorical].tolist())
-        for own in {*grid.features.tolist(), *spec.categories}:
-            column = int(term.columns[own])
-            values = spec.categories.get(own)
-            kind = own not in numeric, None if values is None else values.tolist()
-            if found.setdefault(column, kind) != kind:
+        for feature in {*grid.features.tolist(), *spec.categories}:
+            column = int(term.columns[feature])
+            values = spec.categories.get(feature)
+            kind = feature not in numeric, None if values is None else values.tolist()
+            if kinds.setdefault(column, kind) != kind:
                 raise ValueError(
-                    f"cannot decompose a {type(model).__name__} whose members see different categories in column "
-                    f"{column}, or some of them numbers: encode the column first, or decompose the members one by one"
+                    f"cannot decompose a {name} whose members have different categories in column {column}, or of "
+                    "which some treat it as numeric. Encode the column first, or decompose the members one by one"
                 )
             if values is not None:
                 merged[column] = values
     return merged
+
+
+# -- the sum --------------------------------------------------------------------------------------
+
+
+def sum_of_ensembles(terms: list[Term]) -> LeafEnsemble:
+    """Return one ensemble whose margin is the weighted sum of its members' margins, which have equal shapes.
+
+    All thresholds become the largest float64 that goes left, see `last_left`. So one grid serves members that cast to
+    float32 and members that do not, members that compare by ``<`` and members that compare by ``<=``.
+    """
+    parts = [_to_nodes(term) for term in terms]
+    sizes = [len(part.left) for part in parts]
+    shift = np.cumsum(sizes) - sizes
+    known = all(part.share is not None for part in parts)
+    nodes = Nodes(
+        roots=np.concatenate([*(p.roots[:-1] + s for p, s in zip(parts, shift)), [sum(sizes)]]),
+        left=np.concatenate([np.where(p.left < 0, -1, p.left + s) for p, s in zip(parts, shift)]),
+        right=np.concatenate([np.where(p.right < 0, -1, p.right + s) for p, s in zip(parts, shift)]),
+        feature=np.concatenate([p.feature for p in parts]),
+        threshold=np.concatenate([p.threshold for p in parts]),
+        missing_left=np.concatenate([p.missing_left for p in parts]),
+        value=np.concatenate([p.value for p in parts]),
+        output=np.concatenate([p.output for p in parts]),
+        base=np.sum([p.base for p in parts], axis=0),
+        share=np.concatenate([p.share for p in parts if p.share is not None]) if known else None,
+        categories={node + int(s): c for p, s in zip(parts, shift) for node, c in p.categories.items()},
+        listed_right=np.concatenate([p.listed_right for p in parts if p.listed_right is not None]),
+    )
+    return to_leaves(nodes, less_equal=True, as_float32=False)
+
+
+def last_left(grid: Grid) -> NDArray[np.float64]:
+    """Return the largest float64 that each cut of a grid sends left; categorical cuts stay as they are."""
+    out = grid.cuts.copy()
+    for used_feature in np.flatnonzero(~grid.categorical).tolist():
+        cuts = grid.cuts_of(used_feature)
+        # A split x <= inf sends all numbers left, so its last number is inf, not the number before the edge.
+        everything = (cuts == np.inf) & grid.less_equal
+        with np.errstate(over="ignore"):
+            edges = np.where(everything, np.inf, np.nextafter(grid.edges(used_feature), -np.inf))
+        if (edges == -np.inf).any() and not grid.less_equal:
+            raise ValueError(
+                "cannot sum models if one of them splits at -inf, as one does in column "
+                f"{grid.features[used_feature]}. Train without infinite values"
+            )
+        out[grid.cut_ptr[used_feature] : grid.cut_ptr[used_feature + 1]] = edges
+    return out
+
+
+def _to_nodes(term: Term) -> Nodes:
+    """Return a member's nodes, whose thresholds are for ``<=`` in float64."""
+    ensemble, trees, grid = term.ensemble, term.ensemble.trees, term.ensemble.grid
+    assert trees is not None  # `_read_member` raised otherwise.
+    inner, numeric = trees.left >= 0, (trees.left >= 0) & (trees.mask < 0)
+    used_feature = trees.used_feature.astype(np.int64)
+    feature = np.zeros(len(inner), np.int64)
+    feature[inner] = term.columns[grid.features[used_feature[inner]]]
+    threshold = np.zeros(len(inner))
+    threshold[numeric] = last_left(grid)[grid.cut_ptr[used_feature[numeric]] + trees.cut[numeric]]
+    categories, listed_right = {}, np.zeros(len(inner), dtype=bool)
+    for node in np.flatnonzero(trees.mask >= 0).tolist():
+        cuts = grid.cuts_of(used_feature[node])
+        goes_left = trees.masks[trees.mask[node] : trees.mask[node] + len(cuts) + 1] != 0
+        # Unlisted categories go the same way as missing values (the last bin), so the others are listed.
+        listed_right[node] = goes_left[-1]
+        categories[node] = cuts[goes_left[:-1] != goes_left[-1]].astype(np.int64)
+    value = np.zeros((len(inner), ensemble.value.shape[1]))
+    value[trees.leaf >= 0] = term.weight * ensemble.value[trees.leaf[trees.leaf >= 0]]
+    first_leaf = ensemble.tree_ptr[:-1]
+    return Nodes(
+        roots=trees.roots,
+        left=trees.left.astype(np.int64),
+        right=trees.right.astype(np.int64),
+        feature=feature,
+        threshold=threshold,
+        missing_left=trees.missing_left != 0,
+        value=value,
+        output=ensemble.output[first_leaf],
+        base=term.weight * ensemble.base,
+        share=ensemble.share,
+        categories=categories,
+        listed_right=listed_right,
+    )

@@ -16,7 +16,8 @@ from sklearn.base import is_classifier
 
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import SourceModel
+from skglex._readers._source_model import SourceModel
+from skglex._response import Response
 
 
 def read(model: Any) -> SourceModel:
@@ -27,7 +28,6 @@ def read(model: Any) -> SourceModel:
     content = _to_json(model, names)
     nodes, codes = _to_nodes(content, _Splits(content["features_info"], names))
     classifies = is_classifier(model)
-    link = _link(model, content, len(nodes.base))
     return SourceModel(
         # CatBoost's own SHAP values give nothing to the children of a node that no row reached
         ensemble=to_leaves(nodes, less_equal=True, as_float32=True, ratio_without_cover=0.0),
@@ -42,8 +42,11 @@ def read(model: Any) -> SourceModel:
         ),
         margin=partial(_predict, model, "RawFormulaVal"),
         output=partial(_predict, model, "Probability" if classifies else None),
-        link=link,
-        classes=np.asarray(model.classes_) if classifies else None,
+        response=Response(
+            link=_find_link(model, content, len(nodes.base)),
+            n_outputs=len(nodes.base),
+            classes=np.asarray(model.classes_) if classifies else None,
+        ),
     )
 
 
@@ -284,7 +287,7 @@ def _predict(model: Any, kind: str | None, X: Any) -> NDArray[Any]:
     return np.asarray(model.predict(X) if kind is None else cb.CatBoost.predict(model, X, kind))
 
 
-def _link(model: Any, content: dict[str, Any], n_outputs: int) -> str:
+def _find_link(model: Any, content: dict[str, Any], n_outputs: int) -> str:
     loss = (content["model_info"].get("params") or {}).get("loss_function", {}).get("type", "")
     if is_classifier(model):
         if loss == "MultiClassOneVsAll":

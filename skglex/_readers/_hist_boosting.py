@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import SourceModel
 from skglex._readers._sklearn import names_of
+from skglex._readers._source_model import SourceModel
+from skglex._response import Response
 
 _LINKS = {IdentityLink: "identity", LogLink: "exponential", LogitLink: "sigmoid", MultinomialLogit: "softmax"}
 
@@ -29,8 +30,9 @@ def read(model: Any) -> SourceModel:
             f"one of {[known.__name__ for known in _LINKS]}"
         )
     classifies = is_classifier(model)
+    nodes = _join_trees(model)
     return SourceModel(
-        ensemble=to_leaves(_join_trees(model), less_equal=True, as_float32=False),
+        ensemble=to_leaves(nodes, less_equal=True, as_float32=False),
         input=InputSpec(
             n_features=model.n_features_in_,
             feature_names=names_of(model),
@@ -40,8 +42,7 @@ def read(model: Any) -> SourceModel:
         ),
         margin=model.decision_function if classifies else partial(_raw_prediction, model),
         output=model.predict_proba if classifies else model.predict,
-        link=link,
-        classes=model.classes_ if classifies else None,
+        response=Response(link, n_outputs=len(nodes.base), classes=model.classes_ if classifies else None),
     )
 
 

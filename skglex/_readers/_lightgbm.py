@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from skglex._input import LARGEST_ZERO, InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import SourceModel
-from skglex._response import inverse_link, join_link
+from skglex._readers._source_model import SourceModel
+from skglex._response import Response, inverse_link, join_link
 
 _VERSION = "v4"
 _LINKS = {
@@ -78,9 +78,12 @@ def read(model: Any) -> SourceModel:
         ),
         margin=margin,
         output=partial(_output, model),
-        # such a classifier gives its margin for probabilities
-        link="custom" if classifies and "objective" not in header else link,
-        classes=np.asarray(model.classes_) if classifies else None,
+        response=Response(
+            # Without an objective, predict_proba returns the margin.
+            link="custom" if classifies and "objective" not in header else link,
+            n_outputs=n_outputs,
+            classes=np.asarray(model.classes_) if classifies else None,
+        ),
     )
 
 

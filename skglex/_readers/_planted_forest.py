@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._leaves import Grid, LeafEnsemble, collect_conditions
-from skglex._readers._registry import SourceModel
+from skglex._readers._source_model import SourceModel
+from skglex._response import Response
 
 if TYPE_CHECKING:
     from skglex._planted import PlantedLeaves
@@ -24,8 +25,9 @@ def read(model: Any) -> SourceModel:
     categories = {j: np.asarray(names) for j, names in model.categories_.items()}
     names = getattr(model, "feature_names_in_", None)
     classifies = is_classifier(model)
+    ensemble = _to_ensemble(model.leaves_, {j: len(c) for j, c in categories.items()})
     return SourceModel(
-        ensemble=_to_ensemble(model.leaves_, {j: len(c) for j, c in categories.items()}),
+        ensemble=ensemble,
         input=InputSpec(
             n_features=model.n_features_in_,
             feature_names=None if names is None else [str(name) for name in names],
@@ -35,8 +37,11 @@ def read(model: Any) -> SourceModel:
         ),
         margin=model._margin,
         output=partial(_probabilities, model) if classifies else model.predict,
-        link=model._link if classifies else "identity",
-        classes=model.classes_ if classifies else None,
+        response=Response(
+            link=model._link if classifies else "identity",
+            n_outputs=ensemble.n_outputs,
+            classes=model.classes_ if classifies else None,
+        ),
     )
 
 

@@ -1,29 +1,22 @@
-"""What a reader returns, and how readers are found."""
+"""Find the reader of a model by the module of its class."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from skglex._input import InputSpec
-from skglex._leaves import LeafEnsemble
-from skglex._readers._unsupported import UNSUPPORTED
-from skglex._utils import PlainState
+from skglex._readers._source_model import SourceModel
 
-# By the module of a model's class (or of one it derives from), or by a package that it is in: nothing is imported
-# before it is needed.
+# The keys are the modules of models' classes (or of their base classes), or packages that contain these modules. A
+# reader is imported only when such a model appears, so that its library stays optional.
 _READERS = {
     "xgboost": "skglex._readers._xgboost",
     "lightgbm": "skglex._readers._lightgbm",
     "catboost": "skglex._readers._catboost",
-    "treelite": "skglex._readers._treelite_model",
+    "treelite": "skglex._readers._treelite",
     "skglex._planted": "skglex._readers._planted_forest",
     "sklearn.tree": "skglex._readers._sklearn",
     "sklearn.ensemble._forest": "skglex._readers._sklearn",
@@ -33,10 +26,39 @@ _READERS = {
     "sklearn.ensemble._bagging": "skglex._readers._averages",
     "sklearn.ensemble._voting": "skglex._readers._averages",
 }
-# Classifiers of these modules refuse labels other than 0 .. K-1.
+# Models of these modules contain trees but are not sums of trees. The text explains why, and what to pass instead.
+UNSUPPORTED = {
+    "skglex._decomposer": "it is a decomposer itself. Pass its model, `.estimator_`",
+    "skglex._remover": (
+        "it is a FeatureRemover. Pass its model, `.estimator_`: the components without the removed features are the "
+        "debiased model. For an XGBoost model you can also pass the debiased booster, `.to_xgboost()`"
+    ),
+    "sklearn.calibration": "it calibrates the output of a classifier. Pass that classifier",
+    "sklearn.compose._target": (
+        "it transforms the prediction of a regressor. Pass that fitted regressor, `.regressor_`; its margin is on the "
+        "scale of the transformed target"
+    ),
+    "sklearn.ensemble._stacking": (
+        "its final estimator is applied to the predictions of the other members. Pass one of these, `.estimators_`, "
+        "or use a VotingRegressor or VotingClassifier"
+    ),
+    "sklearn.ensemble._weight_boosting": (
+        "it takes a vote or a weighted median of its trees, not their sum. Use gradient boosting"
+    ),
+    "sklearn.model_selection._classification_threshold": (
+        "it applies a threshold to the output of a classifier. Pass that classifier, `.estimator_`"
+    ),
+    "sklearn.model_selection._search": "it searches for a model. Pass the best model, `.best_estimator_`",
+    "sklearn.model_selection._search_successive_halving": (
+        "it searches for a model. Pass the best model, `.best_estimator_`"
+    ),
+    "sklearn.multiclass": "it has one model per class. Pass them one by one, `.estimators_`",
+    "sklearn.multioutput": "it has one model per target. Pass them one by one, `.estimators_`",
+}
+# Classifiers of these packages accept only the labels 0 .. K-1.
 _CODED_LABELS = {"xgboost"}
 # Classifiers of these modules average probabilities.
-_AVERAGES = (
+_PROBABILITY_AVERAGES = (
     "sklearn.tree",
     "sklearn.ensemble._forest",
     "sklearn.ensemble._bagging",
@@ -44,74 +66,15 @@ _AVERAGES = (
 )
 
 
-@dataclass(frozen=True)
-class Isolation:
-    """How an isolation forest scores a mean path length m: ``-2 ** (-m / path_length)``.
-
-    Attributes
-    ----------
-    path_length : float
-        Expected path length; 0 where every row scores -1/2 (trees of a single training row).
-    offset : float
-        Rows that score less are outliers.
-    """
-
-    path_length: float
-    offset: float
-
-    def score(self, margin: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The opposite of the anomaly score: the lower, the more abnormal."""
-        return -np.exp2(-margin / self.path_length) if self.path_length else np.full_like(margin, -0.5)
-
-
-@dataclass(frozen=True)
-class SourceModel(PlainState):
-    """A model read into leaves.
-
-    Attributes
-    ----------
-    ensemble : LeafEnsemble
-    input : InputSpec
-    margin : callable
-        The model's own raw prediction of given rows, of shape (n_samples,) or (n_samples, n_outputs).
-    output : callable
-        The model's own output: probabilities of a classifier that has them, else its prediction.
-    link : str
-        Name of the inverse link from margin to output, a key of `skglex._response.inverse_link`.
-    classes : ndarray, or None
-        Labels, where the model is a classifier that has them.
-    isolation : Isolation, or None
-        Of an isolation forest, whose margin is the mean path length: how it scores that.
-    even_odds_are_positive : bool
-        Whether the model's ``predict`` gives the second of two equally probable classes, not the first.
-    """
-
-    ensemble: LeafEnsemble
-    input: InputSpec
-    margin: Callable[[Any], NDArray[Any]]
-    output: Callable[[Any], NDArray[Any]]
-    link: str = "identity"
-    classes: NDArray[Any] | None = None
-    isolation: Isolation | None = None
-    even_odds_are_positive: bool = False
-
-
-def encodes_labels(model: Any) -> bool:
-    """Whether a classifier encodes the labels that it is fitted on itself."""
-    return not any(klass.__module__.partition(".")[0] in _CODED_LABELS for klass in type(model).__mro__)
-
-
-def is_probability_average(model: Any) -> bool:
-    """Whether a model is a classifier of scikit-learn's whose margin is a probability."""
-    return is_classifier(model) and any(
-        klass.__module__.startswith(_AVERAGES) for klass in type(model).__mro__
-    )
-
-
 def find_reader(model: Any) -> Callable[[Any], SourceModel] | None:
-    """The reader for a model, found by the module path of its class; None if there is none.
+    """Return the reader of a model, or None if there is none.
 
-    A model that is known to be no sum of trees raises a TypeError that says what to pass instead.
+    The longest module path that is registered counts, of the model's class before its base classes.
+
+    Raises
+    ------
+    TypeError
+        The model is known not to be a sum of trees.
     """
     for klass in type(model).__mro__:
         path = klass.__module__.split(".")
@@ -126,7 +89,7 @@ def find_reader(model: Any) -> Callable[[Any], SourceModel] | None:
 
 
 def require_reader(model: Any) -> Callable[[Any], SourceModel]:
-    """The reader for a model; a TypeError where there is none."""
+    """Return the reader of a model; raise a TypeError if there is none."""
     reader = find_reader(model)
     if reader is None:
         raise TypeError(
@@ -137,12 +100,13 @@ def require_reader(model: Any) -> Callable[[Any], SourceModel]:
     return reader
 
 
-def trees_used_by_predict(model: Any) -> Any:
-    """The trees that an XGBoost model's own ``predict`` counts, as a booster."""
-    return import_module("skglex._readers._xgboost").trees_used_by_predict(model)
+def encodes_labels(model: Any) -> bool:
+    """Return whether a classifier accepts any labels, since it encodes them itself."""
+    return not any(klass.__module__.partition(".")[0] in _CODED_LABELS for klass in type(model).__mro__)
 
 
-def register_treelite_pickling() -> None:
-    """Have `copy`, `pickle` and so scikit-learn's `clone` take treelite's models, where there may be any."""
-    if "treelite" in sys.modules:
-        import_module("skglex._readers._treelite_model")
+def is_probability_average(model: Any) -> bool:
+    """Return whether a model is a scikit-learn classifier whose margin is an average of probabilities."""
+    return is_classifier(model) and any(
+        klass.__module__.startswith(_PROBABILITY_AVERAGES) for klass in type(model).__mro__
+    )

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import Isolation, SourceModel
+from skglex._readers._source_model import SourceModel
+from skglex._response import Isolation, Response
 
 
 def read(model: Any) -> SourceModel:
@@ -68,7 +69,7 @@ def _read_boosting(model: Any) -> SourceModel:
     link = "identity"
     if classifies:
         link = {"log_loss": "sigmoid", "exponential": "sigmoid 2"}[model.loss]
-    read = _read_trees(
+    return _read_trees(
         model,
         _join_trees(
             trees,
@@ -79,8 +80,8 @@ def _read_boosting(model: Any) -> SourceModel:
         margin=model.decision_function if classifies else model.predict,
         output=model.predict_proba if classifies else model.predict,
         link="softmax" if n_outputs > 1 else link,
+        second_class_on_ties=classifies,
     )
-    return replace(read, even_odds_are_positive=classifies)
 
 
 def _read_isolation_forest(model: Any) -> SourceModel:
@@ -156,6 +157,7 @@ def _read_trees(
     output: Callable[[Any], NDArray[Any]],
     link: str = "identity",
     isolation: Isolation | None = None,
+    second_class_on_ties: bool = False,
 ) -> SourceModel:
     """A model of `tree_` arrays, whose values are cast to float32 and go left on ``x <= t``."""
     finite: bool | Literal["allow-nan"] = "allow-nan" if get_tags(model).input_tags.allow_nan else True
@@ -169,9 +171,13 @@ def _read_trees(
         ),
         margin=margin,
         output=output,
-        link=link,
-        classes=model.classes_ if is_classifier(model) else None,
-        isolation=isolation,
+        response=Response(
+            link=link,
+            n_outputs=len(nodes.base),
+            classes=model.classes_ if is_classifier(model) else None,
+            isolation=isolation,
+            second_class_on_ties=second_class_on_ties,
+        ),
     )
 
 

@@ -14,8 +14,10 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from skglex._input import InputSpec
-from skglex._readers._registry import SourceModel
+from skglex._readers._source_model import SourceModel
 from skglex._readers._treelite import from_treelite
+from skglex._readers._xgboost_trees import booster_json, number_leaves, tree_section, trees_used_by_predict
+from skglex._response import Response
 
 _OLD_VECTOR_LEAVES = tuple(int(part) for part in xgb.__version__.split(".")[:2]) < (3, 1)
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
@@ -60,8 +62,11 @@ def read(model: Any) -> SourceModel:
         ),
         margin=partial(_wrapper_margin if wrapped else _booster_margin, model),
         output=partial(_wrapper_output if wrapped else _booster_output, model),
-        link=link,
-        classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
+        response=Response(
+            link=link,
+            n_outputs=ensemble.n_outputs,
+            classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
+        ),
     )
 
 
@@ -73,14 +78,6 @@ def _without_cluster(model: Any) -> Any:
             plain.load_model(model.get_booster().save_raw())
             return plain
     return model
-
-
-def trees_used_by_predict(model: xgb.Booster | xgb.XGBModel) -> xgb.Booster:
-    """The trees that the model's own ``predict`` counts, as a booster."""
-    if not isinstance(model, xgb.XGBModel):
-        return model
-    booster = model.get_booster()
-    return booster[: model.best_iteration + 1] if _stopped_early(model) else booster
 
 
 def _wrapper_margin(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
@@ -116,13 +113,6 @@ def _finite_log_odds(base: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.isinf(base), -np.log(one / probability - one), base).astype(np.float64)
 
 
-def _stopped_early(model: xgb.XGBModel) -> bool:
-    try:
-        return model.best_iteration is not None
-    except AttributeError:
-        return False
-
-
 def _without_categories(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArray[Any]]]:
     """The booster as a treelite model, and the categories by code of features trained on a data frame.
 
@@ -132,28 +122,17 @@ def _without_categories(booster: xgb.Booster) -> tuple[treelite.Model, dict[int,
     n_rounds = booster.num_boosted_rounds()
     if n_rounds and "c" not in (booster.feature_types or []) and not _OLD_VECTOR_LEAVES:
         return treelite.frontend.from_xgboost(booster), {}
-    content = json.loads(booster.save_raw("json"))
+    content = booster_json(booster)
     if not n_rounds:  # treelite refuses base scores of several classes where no tree belongs to them
         content["learner"]["learner_model_param"] |= {"num_class": "0", "base_score": "0.5"}
-    tree_model = content["learner"]["gradient_booster"]
-    tree_model = tree_model.get("gbtree", tree_model)["model"]
-    container = tree_model.get("cats", _NO_CATEGORIES)
-    if "cats" in tree_model:
-        tree_model["cats"] = _NO_CATEGORIES
-    for tree in tree_model["trees"]:
-        if int(tree["tree_param"]["size_leaf_vector"]) > 1 and "leaf_weights" not in tree:
-            _number_leaves(tree)
+    section = tree_section(content)
+    container = section.get("cats", _NO_CATEGORIES)
+    if "cats" in section:
+        section["cats"] = _NO_CATEGORIES
+    for tree in section["trees"]:
+        number_leaves(tree)
     categories = {i: _category_values(enc) for i, enc in enumerate(container["enc"]) if enc["values"]}
     return treelite.frontend.from_xgboost_json(json.dumps(content)), categories
-
-
-def _number_leaves(tree: dict[str, Any]) -> None:
-    """Write vector leaves as XGBoost >= 3.1 does: their values on their own, numbered by the right children."""
-    leaves = np.flatnonzero(np.array(tree["left_children"]) < 0)
-    vectors = np.reshape(tree["base_weights"], (len(tree["left_children"]), -1))
-    tree["leaf_weights"] = vectors[leaves].ravel().tolist()
-    for number, leaf in enumerate(leaves):
-        tree["right_children"][leaf], tree["split_conditions"][leaf] = number, 0.0
 
 
 def _category_values(encoding: dict[str, Any]) -> NDArray[Any]:

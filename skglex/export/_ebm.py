@@ -104,13 +104,13 @@ def _check_exportable(view: Explained) -> str:
     if source.input.missing_zeros:
         raise ValueError("the model takes zeros for missing (zero_as_missing=True), an EBM only NaN")
     several = view.n_outputs > 1
-    if source.link not in _LINKS or several != (source.link == "softmax"):
+    if source.response.link not in _LINKS or several != (source.response.link == "softmax"):
         raise ValueError(
-            f"a model with the inverse link {source.link!r} and {view.n_outputs} output(s) has no counterpart "
+            f"a model with the inverse link {source.response.link!r} and {view.n_outputs} output(s) has no counterpart "
             "in InterpretML: it has regressors with one output and an identity or exponential link, binary "
             "classifiers, and softmax for several classes"
         )
-    return _LINKS[source.link]
+    return _LINKS[source.response.link]
 
 
 def _new_model(decomposer: GlexDecomposer, glassbox: Any, link: str) -> Any:

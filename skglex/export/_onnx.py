@@ -10,8 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from skglex._input import LARGEST_ZERO, InputSpec
 from skglex._leaves import Grid, LeafEnsemble
-from skglex._readers import Isolation, SourceModel
-from skglex._response import split_link
+from skglex._readers import SourceModel
+from skglex._response import Isolation, Response, split_link
 from skglex.export._forest import Forest, drop_removed_splits
 from skglex.export._onnx_graph import Graph
 from skglex.export._rebuild_trees import Splits, rebuild_trees
@@ -21,12 +21,11 @@ _MAX_CODE = 1_000_000
 
 
 def onnx_model(
-    read: SourceModel,
+    source: SourceModel,
     *,
     removed: NDArray[np.bool_] | None = None,
     leaf_weight: NDArray[np.float64] | None = None,
     strength: float = 1.0,
-    classes: NDArray[Any] | None = None,
     input_dtype: DTypeLike = np.float64,
 ) -> Any:
     """A model as ONNX, on request without the conditions on some features.
@@ -47,8 +46,8 @@ def onnx_model(
 
     Parameters
     ----------
-    read : SourceModel
-        The model as it was read: leaves in the reader's order.
+    source : SourceModel
+        The model. The classes of its ``response`` are integers, booleans or strings; None for a regressor.
     removed : ndarray of shape (n_used_features,), bool, optional
         Slots of the ensemble's grid that are averaged out.
     leaf_weight : ndarray of shape (n_leaves,), float64, optional
@@ -56,8 +55,6 @@ def onnx_model(
     strength : float, default=1.0
         From 0 (the ensemble as it is) to 1: how much of what the removed used_features touch is taken out. In between
         the trees are there twice.
-    classes : ndarray of shape (n_classes,), optional
-        Labels (integers, booleans or strings) of a classifier. None: a regressor.
     input_dtype : dtype, default=float64
         Type of the input: float64 or float32.
 
@@ -66,7 +63,7 @@ def onnx_model(
     onnx.ModelProto
     """
     graph = Graph()
-    ensemble, spec = read.ensemble, read.input
+    ensemble, spec, response = source.ensemble, source.input, source.response
     if np.dtype(input_dtype) not in (np.float64, np.float32):
         raise ValueError(f"input_dtype must be float64 or float32; got {input_dtype!r}")
     if (removed is None) != (leaf_weight is None):
@@ -84,17 +81,17 @@ def onnx_model(
     base = graph.constant(ensemble.base.reshape(1, -1))
     margin = graph.add("Add", total, base, name="margin")
     outputs: list[Any] = [("margin", np.float64, [None, ensemble.n_outputs])]
-    response = _inverse_link(graph, read.link, margin, ensemble.n_outputs)
-    if read.isolation is not None:
-        _score(graph, margin, read.isolation)
+    output = _inverse_link(graph, response.link, margin, ensemble.n_outputs)
+    if response.isolation is not None:
+        _score(graph, margin, response.isolation)
         outputs = [("label", np.int64, [None, 1]), ("scores", np.float64, [None, 1]), *outputs]
-    elif classes is None:
-        graph.add("Identity", response, name="variable")
-        width = 1 if read.link == "max_index" else ensemble.n_outputs
+    elif response.classes is None:
+        graph.add("Identity", output, name="variable")
+        width = 1 if response.link == "max_index" else ensemble.n_outputs
         outputs.insert(0, ("variable", np.float64, [None, width]))
     else:
-        labels = _check_classes(classes, ensemble.n_outputs, read.link)
-        _classify(graph, response, labels, ensemble.n_outputs, read.even_odds_are_positive)
+        labels = _check_classes(response, response.classes)
+        _classify(graph, output, labels, response)
         outputs = [
             ("label", labels.dtype, [None]),
             ("probabilities", np.float64, [None, len(labels)]),
@@ -293,13 +290,13 @@ def _score(graph: Graph, margin: str, isolation: Isolation) -> None:
     graph.add("Identity", graph.cast(label, np.int64), name="label")
 
 
-def _check_classes(classes: NDArray[Any], n_outputs: int, link: str) -> NDArray[Any]:
+def _check_classes(response: Response, classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels in a type that ONNX has."""
     classes = np.asarray(classes)
-    several_labels = link == "sigmoid" and n_outputs > 1
-    if classes.ndim != 1 or len(classes) != max(n_outputs, 2) or several_labels:
+    if classes.ndim != 1 or response.multilabel or (response.binary and len(classes) != 2):
         raise ValueError(
-            f"cannot export a classifier with {n_outputs} outputs and the classes {classes.tolist()} to "
-            "ONNX: there must be one output for two classes, or one output per class"
+            f"cannot export a classifier with {response.n_outputs} outputs and the classes {classes.tolist()} to "
+            "ONNX: expected one output for two classes, or one output per class"
         )
     if classes.dtype.kind == "b":
         return classes
@@ -307,14 +304,17 @@ def _check_classes(classes: NDArray[Any], n_outputs: int, link: str) -> NDArray[
         return classes.astype(np.int64)
     if all(isinstance(label, str) for label in classes.tolist()):
         return classes.astype(object)
-    raise ValueError(f"labels must be integers, booleans or strings to export a classifier; got {classes!r}")
+    raise ValueError(
+        f"cannot export a classifier with the labels {classes!r} to ONNX: expected integers, booleans or strings"
+    )
 
 
-def _classify(graph: Graph, response: str, labels: NDArray[Any], n_outputs: int, even_are_last: bool) -> None:
-    if n_outputs == 1:
-        other = graph.add("Sub", graph.constant(np.float64(1)), response)
-        response = graph.add("Concat", other, response, axis=1)
-    graph.add("Identity", response, name="probabilities")
-    last = int(even_are_last and n_outputs == 1)
-    best = graph.add("ArgMax", response, axis=1, keepdims=0, select_last_index=last)
+def _classify(graph: Graph, output: str, labels: NDArray[Any], response: Response) -> None:
+    """Add the outputs ``probabilities`` and ``label``."""
+    if response.binary:
+        other = graph.add("Sub", graph.constant(np.float64(1)), output)
+        output = graph.add("Concat", other, output, axis=1)
+    graph.add("Identity", output, name="probabilities")
+    last = int(response.second_class_on_ties and response.binary)
+    best = graph.add("ArgMax", output, axis=1, keepdims=0, select_last_index=last)
     graph.add("Gather", graph.constant(labels), best, axis=0, name="label")

@@ -92,7 +92,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         "components": components,
         "complete": bool(view.decomposition.complete),
         "outputs": _plain_labels(view.output_labels),
-        "link": view.source.link,
+        "link": view.source.response.link,
         "as_float32": bool(grid.as_float32),
         "codes": codes,
         "input": _write_spec(spec, set(codes), view.feature_names),

@@ -11,7 +11,7 @@ import numpy as np
 import xgboost as xgb
 from numpy.typing import NDArray
 
-from skglex._readers import trees_used_by_predict
+from skglex._readers import booster_json, trees_used_by_predict
 from skglex.export._forest import Forest, drop_removed_splits
 
 _PER_NODE = ("split_indices", "split_conditions", "split_type", "default_left")
@@ -55,7 +55,7 @@ def debiased_booster(
         ``best_iteration`` and ``best_score``. ``gbtree`` where the model was ``dart``.
     """
     booster: xgb.Booster = trees_used_by_predict(model)
-    content = json.loads(booster.save_raw("json"))
+    content = booster_json(booster)
     gradient_booster = content["learner"]["gradient_booster"]
     inner = gradient_booster.get("gbtree", gradient_booster)
     trees = inner["model"]["trees"]

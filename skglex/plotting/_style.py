@@ -21,7 +21,7 @@ def margin_label(view: Explained, class_: Any) -> str:
     if view.output_labels is not None:
         what = "class" if hasattr(view.estimator, "classes_") else "output"
         return "margin" if class_ is None else f"margin of {what} {class_}"
-    return _UNITS.get(view.source.link, "margin")
+    return _UNITS.get(view.source.response.link, "margin")
 
 
 def number(value: float) -> str:

@@ -1,0 +1,39 @@
+"""Define what a reader returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from skglex._input import InputSpec
+from skglex._leaves import LeafEnsemble
+from skglex._response import Response
+from skglex._utils import PlainState
+
+
+@dataclass(frozen=True)
+class SourceModel(PlainState):
+    """Hold a model that was read into leaves.
+
+    Attributes
+    ----------
+    ensemble : LeafEnsemble
+        The leaves, whose sum is the margin.
+    input : InputSpec
+        How the model treats its input columns.
+    margin : callable
+        The library's own raw prediction of rows, of shape (n_samples,) or (n_samples, n_outputs).
+    output : callable
+        The library's own output for rows: probabilities of a classifier that has them, otherwise the prediction.
+    response : Response
+        How the margin becomes the output, labels and scores.
+    """
+
+    ensemble: LeafEnsemble
+    input: InputSpec
+    margin: Callable[[Any], NDArray[Any]]
+    output: Callable[[Any], NDArray[Any]]
+    response: Response
