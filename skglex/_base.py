@@ -101,7 +101,9 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         X = validate_data(self, X, skip_check_array=True)
         weight = None if sample_weight is None else self._check_weight(sample_weight, X)
         read = require_reader(tree_model(self.estimator))
-        self.estimator_, classes = resolve_estimator(self, X, y, sample_weight, weight, fit_params)
+        self.estimator_, classes = resolve_estimator(
+            self.estimator, self.prefit, X, y, weight, fit_params, owner=self
+        )
         Xt = self._read_model(read, X)
         classes = self._model.response.classes if classes is None else classes
         self.__dict__.pop("classes_", None)
