@@ -107,7 +107,9 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         X = validate_data(self, X, skip_check_array=True)
         weight = None if sample_weight is None else _check_weight(sample_weight, X)
         read = require_reader(tree_model(self.estimator))
-        self.estimator_, classes = resolve_estimator(self, X, y, sample_weight, weight, fit_params)
+        self.estimator_, classes = resolve_estimator(
+            self.estimator, self.prefit, X, y, weight, fit_params, owner=self
+        )
         path_dependent = self.weighting == "path_dependent"
         fitted, Xt = read_model(read, self.estimator_, X, path_dependent=path_dependent)
         classes = fitted.source.response.classes if classes is None else classes

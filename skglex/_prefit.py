@@ -1,4 +1,4 @@
-"""The estimator that a user passes: taken as it is, or cloned and fitted."""
+"""Use the estimator that a user passes as it is, or clone and fit it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from skglex._utils import warn_user
 
 
 def unwrap_frozen(estimator: Any) -> Any:
-    """What is in a frozen estimator."""
+    """Return the estimator inside a `FrozenEstimator`."""
     while isinstance(estimator, FrozenEstimator):
         estimator = estimator.estimator
     return estimator
 
 
 def steps_of(estimator: Any) -> list[Any]:
-    """The steps of a pipeline, of pipelines at its end too; the tree model is the last."""
+    """Return the steps of a pipeline; the last one is the tree model. A pipeline at its end is unpacked too."""
     model = unwrap_frozen(estimator)
     if not isinstance(model, Pipeline):
         return [model]
@@ -38,13 +38,15 @@ def steps_of(estimator: Any) -> list[Any]:
 
 
 def tree_model(estimator: Any) -> Any:
-    """The tree model itself: the estimator, or the last step of a pipeline."""
+    """Return the tree model: the estimator itself, or the last step of a pipeline."""
     return steps_of(estimator)[-1]
 
 
 def is_fitted(estimator: Any) -> bool:
-    if callable(own := getattr(estimator, "is_fitted", None)) and own():
-        return True  # CatBoost's sums of models, which have no attribute that scikit-learn looks for
+    """Return whether an estimator is fitted."""
+    # CatBoost's sums of models have this method, but no attribute that scikit-learn looks for.
+    if callable(says_fitted := getattr(estimator, "is_fitted", None)) and says_fitted():
+        return True
     try:
         check_is_fitted(estimator)
     except (NotFittedError, TypeError):
@@ -53,34 +55,52 @@ def is_fitted(estimator: Any) -> bool:
 
 
 def uses_prefit(estimator: Any, prefit: Any, y: Any) -> bool:
-    """Whether an estimator is used as it is; see the parameter ``prefit``."""
+    """Return whether an estimator is used as it is.
+
+    This holds for models without ``fit``, for frozen estimators, with ``prefit=True``, and with ``prefit="auto"`` for
+    a fitted estimator if there is no y.
+    """
     if not hasattr(estimator, "fit") or isinstance(estimator, FrozenEstimator) or prefit is True:
         return True
     return prefit == "auto" and y is None and is_fitted(estimator)
 
 
 def resolve_estimator(
-    owner: Any, X: Any, y: Any, sample_weight: Any, weight: Any, fit_params: dict[str, Any]
+    estimator: Any,
+    prefit: str | bool,
+    X: Any,
+    y: Any,
+    weight: NDArray[np.float64] | None,
+    fit_params: dict[str, Any],
+    *,
+    owner: Any,
 ) -> tuple[Any, NDArray[Any] | None]:
-    """The estimator of a meta-estimator as it is, or a clone that is fitted.
+    """Return an estimator as it is, or a clone that is fitted.
 
-    ``weight`` is the ``sample_weight``, checked. Also returns the labels, where y was encoded here.
+    Parameters
+    ----------
+    estimator : object
+        A model, an estimator, or a pipeline.
+    prefit : {"auto", True, False}
+        Whether the estimator is used as it is, see `uses_prefit`.
+    X, y : array-like
+        The training data; y may be None.
+    weight : ndarray of shape (n_samples,), or None
+        Checked sample weights.
+    fit_params : dict
+        Further parameters of the estimator's ``fit``.
+    owner : meta-estimator
+        The object that holds the estimator, which routes metadata.
+
+    Returns
+    -------
+    estimator : object
+        The fitted estimator.
+    classes : ndarray of shape (n_classes,), or None
+        The labels, if y was encoded here.
     """
-    estimator, prefit = owner.estimator, owner.prefit
-    kind = type(estimator).__name__
     if uses_prefit(estimator, prefit, y):
-        if not hasattr(estimator, "fit") and prefit is False:
-            raise ValueError(
-                f"prefit=False, but a {kind} cannot be fitted again. Use prefit='auto', or pass a scikit-learn "
-                "estimator"
-            )
-        if prefit is True and hasattr(estimator, "fit") and not is_fitted(estimator):
-            check_is_fitted(estimator)
-        if y is not None:
-            check_consistent_length(X, y)
-        if fit_params:
-            warn_user(f"the {kind} is used as it is: {', '.join(fit_params)} passed to fit has no effect")
-        return estimator, None
+        return _use_as_is(estimator, prefit, X, y, fit_params), None
     if y is None and get_tags(estimator).target_tags.required:
         raise ValueError(
             f"{type(owner).__name__} requires y to be passed, but the target y is None: the estimator is not fitted "
@@ -89,19 +109,42 @@ def resolve_estimator(
         )
     if prefit == "auto" and is_fitted(estimator):
         warn_user(
-            f"the {kind} is fitted already and will be cloned and fitted again, since y was passed. To keep it as it "
-            "is, pass sklearn.frozen.FrozenEstimator(estimator) or prefit=True"
+            f"y was passed, so the {type(estimator).__name__} is cloned and fitted again, although it is fitted. To "
+            "keep it as it is, pass sklearn.frozen.FrozenEstimator(estimator) or prefit=True"
         )
-    return _fit_clone(owner, X, y, sample_weight, weight, fit_params)
+    return _fit_clone(estimator, X, y, weight, fit_params, owner)
+
+
+def _use_as_is(estimator: Any, prefit: str | bool, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+    """Check and return an estimator that is not fitted here."""
+    name = type(estimator).__name__
+    if not hasattr(estimator, "fit") and prefit is False:
+        raise ValueError(
+            f"prefit=False, but a {name} cannot be fitted again. Use prefit='auto', or pass a scikit-learn estimator"
+        )
+    if prefit is True and hasattr(estimator, "fit") and not is_fitted(estimator):
+        check_is_fitted(estimator)
+    if y is not None:
+        check_consistent_length(X, y)
+    if fit_params:
+        warn_user(f"the {name} is used as it is: {', '.join(fit_params)} passed to fit has no effect")
+    return estimator
 
 
 def _fit_clone(
-    owner: Any, X: Any, y: Any, sample_weight: Any, weight: Any, fit_params: dict[str, Any]
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weight: NDArray[np.float64] | None,
+    fit_params: dict[str, Any],
+    owner: Any,
 ) -> tuple[Any, NDArray[Any] | None]:
-    estimator, classes = _unfitted(owner.estimator), None
-    if y is not None:  # an outlier detector needs none
-        encode = not encodes_labels(tree_model(estimator))
-        y, classes = _check_target(X, y, is_classifier(estimator), encode)
+    """Clone and fit an estimator; also return the labels, if y was encoded here."""
+    unfitted, classes = _copy_unfitted(estimator), None
+    if y is not None:  # Outlier detectors need no target.
+        y, classes = _check_target(
+            X, y, is_classifier(unfitted), encode=not encodes_labels(tree_model(unfitted))
+        )
     if classes is not None:
         fit_params = {
             key: _encode_eval_set(value, classes) if key.endswith("eval_set") else value
@@ -109,21 +152,22 @@ def _fit_clone(
         }
     if offset := {"base_margin", "init_score"}.intersection(fit_params):
         warn_user(
-            f"the model is fitted with {offset.pop()}, which is not part of it: it is decomposed without"
+            f"the model is fitted with {offset.pop()}, which is not part of the model: the decomposition does not "
+            "include it"
         )
     if get_config()["enable_metadata_routing"]:
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        fit_params = process_routing(owner, "fit", **given, **fit_params).estimator.fit
+        weights = {} if weight is None else {"sample_weight": weight}
+        fit_params = process_routing(owner, "fit", **weights, **fit_params).estimator.fit
     elif weight is not None:
-        fit_params = {**fit_params, **_weight_params(estimator, weight)}
-    return estimator.fit(X, y, **fit_params), classes
+        fit_params = {**fit_params, **_weight_params(unfitted, weight)}
+    return unfitted.fit(X, y, **fit_params), classes
 
 
 def _check_target(X: Any, y: Any, classifies: bool, encode: bool) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Check y; labels become 0..K-1, unless the estimator does that itself, and are returned."""
+    """Check y. With ``encode``, labels become 0..K-1 and are also returned."""
     numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
     if numpy_dtype is not None and not y.isna().any():
-        y = y.to_numpy(dtype=numpy_dtype)  # pandas' nullable integers and booleans would become floats
+        y = y.to_numpy(dtype=numpy_dtype)  # Otherwise pandas' nullable types become floats.
     y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     if classifies and type_of_target(y, input_name="y") != "multilabel-indicator":
         y = column_or_1d(y, warn=True)
@@ -141,10 +185,10 @@ def _check_target(X: Any, y: Any, classifies: bool, encode: bool) -> tuple[NDArr
 
 
 def _encode_eval_set(eval_set: Any, classes: NDArray[Any]) -> Any:
-    """The pairs of rows and labels that XGBoost and LightGBM watch while they fit, their labels encoded as y is."""
+    """Encode the labels in the evaluation sets of XGBoost and LightGBM as y is encoded."""
     if eval_set is None:
         return None
-    if not isinstance(eval_set, (list, tuple)):  # CatBoost's Pool: its labels are its own affair
+    if not isinstance(eval_set, (list, tuple)):  # The labels of a CatBoost Pool stay as they are.
         return eval_set
     if isinstance(eval_set, tuple):
         return (eval_set[0], _encode(eval_set[1], classes, "eval_set"), *eval_set[2:])
@@ -152,31 +196,33 @@ def _encode_eval_set(eval_set: Any, classes: NDArray[Any]) -> Any:
 
 
 def _encode(labels: Any, classes: NDArray[Any], what: str) -> NDArray[np.int64]:
+    """Return the positions of labels among the classes."""
     labels = np.asarray(labels).ravel()
     if not (known := np.isin(labels, classes)).all():
         raise ValueError(
-            f"{what} has the label {labels[~known][0]!r}, which y does not have; its labels are {list(classes[:20])}"
+            f"{what} has the label {labels[~known][0]!r}, which is not in y; expected one of {list(classes[:20])}"
         )
     return np.asarray(np.searchsorted(classes, labels))
 
 
 def _weight_params(estimator: Any, weight: NDArray[np.float64]) -> dict[str, Any]:
-    """The estimator's own keyword for sample weights, if it takes any."""
+    """Return the keyword argument by which an estimator's ``fit`` accepts sample weights, if it does."""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         return {f"{name}__{key}": value for key, value in _weight_params(last, weight).items()}
     if has_fit_parameter(estimator, "qid"):
         raise ValueError(
-            f"sample_weight has one value per row, for the background, but a {type(estimator).__name__} takes one per "
-            "query. Fit it first, and pass it fitted (in searches in sklearn.frozen.FrozenEstimator)"
+            f"sample_weight has one value per row, for the background, but a {type(estimator).__name__} expects one "
+            "value per query. Fit it first and pass the fitted ranker (inside a search as "
+            "sklearn.frozen.FrozenEstimator(ranker))"
         )
     return {"sample_weight": weight} if has_fit_parameter(estimator, "sample_weight") else {}
 
 
-def _unfitted(estimator: Any) -> Any:
-    """A copy to be fitted."""
+def _copy_unfitted(estimator: Any) -> Any:
+    """Return an unfitted copy."""
     try:
         return clone(estimator)
     except RuntimeError:
-        # CatBoost copies parameters (lists, say) where it is asked for them, which clone takes for a change
+        # CatBoost's get_params returns copies of lists, for which clone raises an error.
         return deepcopy(estimator)

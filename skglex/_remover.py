@@ -484,7 +484,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         from skglex.export._onnx import onnx_model
 
         return onnx_model(
-            self._fitted.source,
+            replace(self._fitted.source, response=self._response),
             removed=np.isin(self._fitted.source.ensemble.grid.features, self._removed),
             leaf_weight=self._leaf_weight(),
             strength=self.strength,

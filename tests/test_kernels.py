@@ -2,7 +2,7 @@
 
 Those over trees and leaves are in `test_leaf_kernels.py`, those of the random planted forest in
 `test_planted_kernels.py` (its leaves in `test_planted_forest.py`), those that take splits out
-of trees in `test_export.py`.
+of trees in `export/test_forest.py`.
 """
 
 import os
@@ -235,8 +235,14 @@ def public_kernels():
 @pytest.mark.parametrize("kernel", [*public_kernels()])
 def test_every_kernel_has_a_plain_statement(kernel):
     """By its name in the test that has it."""
-    names = ("kernels", "leaf_kernels", "planted_kernels", "planted_forest", "export")
-    files = [(ROOT / "tests" / f"test_{name}.py").read_text(encoding="utf-8") for name in names]
+    names = (
+        "test_kernels",
+        "test_leaf_kernels",
+        "test_planted_kernels",
+        "test_planted_forest",
+        "export/test_forest",
+    )
+    files = [(ROOT / "tests" / f"{name}.py").read_text(encoding="utf-8") for name in names]
     assert any(re.search(rf"\b{kernel}\b", text) for text in files)
 
 

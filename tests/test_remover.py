@@ -402,7 +402,7 @@ def test_metadata_routing():
 def test_weights_of_rows_are_not_those_of_queries():
     qid, labels = np.repeat(np.arange(40), 10), (Y > 6) * 1
     ranker = xgb.XGBRanker(n_estimators=5)
-    with pytest.raises(ValueError, match="a XGBRanker takes one per query"):
+    with pytest.raises(ValueError, match="a XGBRanker expects one value per query"):
         FeatureRemover(ranker, ["sex"]).fit(FRAME, labels, qid=qid, sample_weight=np.ones(N))
     ranker.fit(FRAME, labels, qid=qid)
     weighted = FeatureRemover(ranker, ["sex"]).fit(FRAME, sample_weight=np.arange(N))

@@ -930,7 +930,7 @@ def refused_models():
     yield TypeError, "member Pipeline", voting(make_pipeline(SimpleImputer(), tree)).fit(X, Y)
     yield (
         ValueError,
-        "whose member has missing=-999.0",
+        "a member whose input has missing=-999.0",
         voting(xgb.XGBRegressor(n_estimators=2, missing=-999), tree).fit(X, Y),
     )
     yield (
@@ -940,13 +940,13 @@ def refused_models():
     )
     yield (
         ValueError,
-        "different categories in column 3, or some of them numbers",
+        "different categories in column 3, or of which some treat it as numeric",
         voting(HistGradientBoostingRegressor(**HIST, categorical_features=[3]), tree).fit(X, Y),
     )
     light = LGBMRegressor(n_estimators=2, verbose=-1)
     yield (
         ValueError,
-        "some members, not all, cast integers to float32",
+        "only some members cast integers to float32",
         voting(light, HistGradientBoostingRegressor(**HIST)).fit(X, Y),
     )
 
@@ -1038,7 +1038,7 @@ def test_categories_that_members_take_in_different_ways():
     """Even if the other one looks at other columns only."""
     codes = xgb.XGBRegressor(n_estimators=3, feature_types=["q", "q", "q", "c"])
     model = voting(codes, DecisionTreeRegressor(max_depth=1)).fit(X, Y + 3 * (X[:, 3] > X[:, 3].min()))
-    with pytest.raises(ValueError, match="take categories in different ways"):
+    with pytest.raises(ValueError, match="treat categories in different ways"):
         GlexDecomposer(model).fit(X)
 
 

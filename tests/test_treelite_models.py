@@ -294,7 +294,7 @@ def test_models_can_be_copied():
 
 @pytest.mark.mutation
 def test_refusals():
-    with pytest.raises(ValueError, match="several targets that are each classified by softmax"):
+    with pytest.raises(ValueError, match="several targets and the postprocessor 'softmax'"):
         GlexDecomposer(random_model(np.random.default_rng(0), shape=(2, 3), n_classes=3, link="softmax")).fit(
             X
         )

@@ -1,4 +1,4 @@
-"""CatBoost: its scikit-learn estimators and `catboost.CatBoost`."""
+"""Read CatBoost's scikit-learn estimators and `catboost.CatBoost`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from skglex._response import Response
 
 
 def read(model: Any) -> SourceModel:
-    """Read a fitted model: all of its trees, as its ``predict`` does (``use_best_model`` drops the later ones)."""
+    """Read all trees of a fitted model, which its ``predict`` uses (``use_best_model`` drops the later trees)."""
     if not model.is_fitted():
-        raise ValueError(f"the {type(model).__name__} is not fitted: call fit before, or pass y")
+        raise ValueError(f"the {type(model).__name__} is not fitted. Call its fit method first, or pass y")
     names = [str(name) for name in model.feature_names_]
     content = _to_json(model, names)
     nodes, codes = _to_nodes(content, _Splits(content["features_info"], names))
     classifies = is_classifier(model)
     return SourceModel(
-        # CatBoost's own SHAP values give nothing to the children of a node that no row reached
+        # In CatBoost's own SHAP values the children of a node that no row reached have weight 0.
         ensemble=to_leaves(nodes, less_equal=True, as_float32=True, ratio_without_cover=0.0),
         input=InputSpec(
             n_features=len(names),
-            # what a model trained on an array calls its features
+            # A model that was trained on an array names its features 0, 1, ...
             feature_names=None if names == [str(i) for i in range(len(names))] else names,
             encoders={
                 feature: partial(_encode, _code_model(hashes), names[feature])
@@ -51,7 +51,7 @@ def read(model: Any) -> SourceModel:
 
 
 def _to_json(model: Any, names: list[str]) -> dict[str, Any]:
-    """The model as CatBoost writes it: through a file, there is no other way."""
+    """Return the model as JSON, which CatBoost writes only to a file."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         try:
@@ -70,7 +70,7 @@ def _to_json(model: Any, names: list[str]) -> dict[str, Any]:
 
 
 class _Split(NamedTuple):
-    """What a node asks: ``x[feature] > border``, or whether the category has some hash."""
+    """A split goes right if ``x[feature] > border``, or if the hash of the category equals ``hash``."""
 
     feature: int
     border: float
@@ -79,10 +79,10 @@ class _Split(NamedTuple):
 
 
 class _Splits:
-    """All splits of a model, numbered as they come up."""
+    """Number the splits of a model in the order in which its trees use them."""
 
     def __init__(self, info: dict[str, Any], names: list[str]) -> None:
-        self.found: list[_Split] = []
+        self.splits: list[_Split] = []
         self._number: dict[int, int] = {}
         self._names = names
         self._floats = {f["feature_index"]: f for f in info.get("float_features") or []}
@@ -92,18 +92,18 @@ class _Splits:
         self._ctrs = info.get("ctrs") or []
 
     def number(self, described: dict[str, Any]) -> int:
-        """Number of a split that CatBoost describes."""
+        """Return the number of a split that is described in CatBoost's JSON."""
         index = described["split_index"]
         if index not in self._number:
-            self._number[index] = len(self.found)
-            self.found.append(self._read(described))
+            self._number[index] = len(self.splits)
+            self.splits.append(self._read(described))
         return self._number[index]
 
     def _read(self, described: dict[str, Any]) -> _Split:
         kind = described["split_type"]
         if kind == "FloatFeature":
             feature = self._floats[described["float_feature_index"]]
-            # NaN is larger than no border, unless CatBoost was trained with it as the largest value
+            # NaN compares as false and goes left, unless CatBoost was trained with nan_mode='Max'.
             nan_right = feature["has_nans"] and feature["nan_value_treatment"] == "AsTrue"
             return _Split(feature["flat_feature_index"], described["border"], nan_right, None)
         if kind == "OneHotFeature":
@@ -111,8 +111,8 @@ class _Splits:
             return _Split(feature, np.nan, False, int(described["value"]))
         if kind != "OnlineCtr":
             raise ValueError(
-                f"cannot decompose a CatBoost model that splits on a {kind}, made of text or embedding features. "
-                "Train it on numeric and one-hot categorical features"
+                f"cannot decompose a CatBoost model that splits on a {kind}, which is computed from text or "
+                "embedding features. Train it on numeric and one-hot categorical features"
             )
         used = {
             self._names[self._categorical[part["cat_feature_index"]]]
@@ -121,14 +121,14 @@ class _Splits:
             if "cat_feature_index" in part
         }
         raise ValueError(
-            "cannot decompose a CatBoost model that splits on target statistics (CTRs) of categorical features: "
-            f"this one does for {sorted(used)}. Train it with one_hot_max_size at least their number of categories "
-            "(at most 255), or encode them before, with sklearn.preprocessing.TargetEncoder in a pipeline, say"
+            "cannot decompose a CatBoost model that splits on target statistics (CTRs) of the categorical features "
+            f"{sorted(used)}. Train it with one_hot_max_size at least their number of categories (at most 255), or "
+            "encode these features first, for instance by sklearn.preprocessing.TargetEncoder in a pipeline"
         )
 
 
 class _Tree(NamedTuple):
-    """Nodes of one tree, the root first: children (-1: a leaf), numbers of the inner nodes' splits, leaf values."""
+    """The nodes of one tree, root first. ``left`` and ``right`` are -1 for a leaf; ``split`` has only inner nodes."""
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
@@ -138,7 +138,7 @@ class _Tree(NamedTuple):
 
 
 def _symmetric(tree: dict[str, Any], splits: _Splits) -> _Tree:
-    """An oblivious tree: the last split is the root's, it gives the highest bit of a leaf's position."""
+    """Read a symmetric tree, whose last split is the root: it decides the highest bit of a leaf's position."""
     levels = [splits.number(described) for described in (tree["splits"] or [])[::-1]]
     n_inner = 2 ** len(levels) - 1
     inner = np.arange(n_inner)
@@ -160,7 +160,7 @@ def _symmetric(tree: dict[str, Any], splits: _Splits) -> _Tree:
 
 
 def _nested(tree: dict[str, Any], splits: _Splits) -> _Tree:
-    """A tree that grew depth-wise or leaf by leaf."""
+    """Read a tree that was grown with the policy Depthwise or Lossguide."""
     left: list[int] = []
     right: list[int] = []
     numbers, values, weights = [], [], []
@@ -179,7 +179,7 @@ def _nested(tree: dict[str, Any], splits: _Splits) -> _Tree:
     cover = None
     if all(weight is not None for weight, child in zip(weights, left) if child < 0):
         cover = np.array([weight or 0 for weight in weights], dtype=np.float64)
-        for position in range(len(left) - 1, -1, -1):  # children come after their parents
+        for position in range(len(left) - 1, -1, -1):  # Children have larger positions than their parents.
             if left[position] >= 0:
                 cover[position] = cover[left[position]] + cover[right[position]]
     return _Tree(
@@ -192,7 +192,7 @@ def _nested(tree: dict[str, Any], splits: _Splits) -> _Tree:
 
 
 def _to_nodes(content: dict[str, Any], splits: _Splits) -> tuple[Nodes, dict[int, list[int]]]:
-    """All nodes, and by categorical feature the hashes that its codes 0, 1, ... stand for."""
+    """Return all nodes, and by categorical feature the hashes of its codes 0, 1, ..."""
     trees = [
         *(_symmetric(tree, splits) for tree in content.get("oblivious_trees") or []),
         *(_nested(tree, splits) for tree in content.get("trees") or []),
@@ -212,16 +212,16 @@ def _to_nodes(content: dict[str, Any], splits: _Splits) -> tuple[Nodes, dict[int
     feature = np.zeros(len(left), np.int64)
     threshold = np.zeros(len(left))
     missing_left = np.ones(len(left), bool)
-    feature[inner] = np.array([split.feature for split in splits.found], np.int64)[number]
-    threshold[inner] = np.array([split.border for split in splits.found])[number]
-    missing_left[inner] = np.array([not split.nan_right for split in splits.found], bool)[number]
+    feature[inner] = np.array([split.feature for split in splits.splits], np.int64)[number]
+    threshold[inner] = np.array([split.border for split in splits.splits])[number]
+    missing_left[inner] = np.array([not split.nan_right for split in splits.splits], bool)[number]
     hashes: dict[int, list[int]] = {}
-    for split in splits.found:
+    for split in splits.splits:
         if split.hash is not None:
             hashes.setdefault(split.feature, []).append(split.hash)
     categories = {
         i: np.array([hashes[split.feature].index(split.hash)])
-        for i, split in enumerate(splits.found)
+        for i, split in enumerate(splits.splits)
         if split.hash is not None
     }
     covers = [tree.cover for tree in trees if tree.cover is not None]
@@ -243,9 +243,9 @@ def _to_nodes(content: dict[str, Any], splits: _Splits) -> tuple[Nodes, dict[int
 
 
 def _code_model(hashes: list[int]) -> cb.CatBoost:
-    """A model that predicts a category's code plus one, 0 for a category that no split names.
+    """Return a model that predicts the code of a category plus one, or 0 if no split uses the category.
 
-    So it is CatBoost itself that turns categories (strings, integers) to strings and hashes them.
+    With it CatBoost itself converts categories (strings or integers) to strings and hashes them.
     """
     feature = {"feature_id": "", "feature_index": 0, "flat_feature_index": 0, "values": hashes}
     trees = [
@@ -271,29 +271,30 @@ def _code_model(hashes: list[int]) -> cb.CatBoost:
 
 
 def _encode(codes: cb.CatBoost, name: str, column: Any) -> NDArray[np.float64]:
-    """Codes of a column of categories; -1 for those that no split names."""
+    """Return the codes of a column of categories, -1 for categories that no split uses."""
     data = column.to_frame() if hasattr(column, "to_frame") else np.asarray(column)[:, None]
     try:
         return np.asarray(codes.predict(data)) - 1
     except (cb.CatBoostError, TypeError, ValueError) as error:
         raise ValueError(
-            f"the categories in column {name!r} are none that CatBoost takes: {error}"
+            f"CatBoost does not accept the categories in column {name!r}: {error}. Expected strings or integers"
         ) from error
 
 
 def _predict(model: Any, kind: str | None, X: Any) -> NDArray[Any]:
-    if sp.issparse(X) and not sp.isspmatrix(X):  # CatBoost takes sparse matrices, not sparse arrays
+    if sp.issparse(X) and not sp.isspmatrix(X):  # CatBoost accepts sparse matrices, but no sparse arrays.
         X = sp.csr_matrix(X)
     return np.asarray(model.predict(X) if kind is None else cb.CatBoost.predict(model, X, kind))
 
 
 def _find_link(model: Any, content: dict[str, Any], n_outputs: int) -> str:
+    """Return the inverse link from the raw values to the model's output."""
     loss = (content["model_info"].get("params") or {}).get("loss_function", {}).get("type", "")
     if is_classifier(model):
         if loss == "MultiClassOneVsAll":
             return "multiclass_ova"
         return "sigmoid" if n_outputs == 1 or loss in ("MultiLogloss", "MultiCrossEntropy") else "softmax"
-    if isinstance(model, cb.CatBoostRegressor):  # the others predict the margin
+    if isinstance(model, cb.CatBoostRegressor):  # Rankers and plain CatBoost models predict the margin.
         return {
             "Poisson": "exponential",
             "Tweedie": "exponential",

@@ -1,4 +1,4 @@
-"""scikit-learn's histogram-based gradient boosting."""
+"""Read scikit-learn's histogram-based gradient boosting."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def read(model: Any) -> SourceModel:
     link = _LINKS.get(type(model._loss.link))
     if link is None:
         raise ValueError(
-            f"cannot read a {type(model).__name__} with the link {type(model._loss.link).__name__}: use a loss with "
-            f"one of {[known.__name__ for known in _LINKS]}"
+            f"cannot read a {type(model).__name__} with the link {type(model._loss.link).__name__}. Use a loss with "
+            f"one of the links {[known.__name__ for known in _LINKS]}"
         )
     classifies = is_classifier(model)
     nodes = _join_trees(model)
@@ -52,7 +52,10 @@ def _raw_prediction(model: Any, X: Any) -> NDArray[np.float64]:
 
 
 def _join_trees(model: Any) -> Nodes:
-    """The nodes of all trees; their features count the categorical columns first."""
+    """Concatenate the nodes of all trees.
+
+    scikit-learn numbers the features with the categorical columns first; `_column_order` restores the input order.
+    """
     trees = [tree for iteration in model._predictors for tree in iteration]
     nodes = np.concatenate([tree.nodes for tree in trees])
     sizes = [len(tree.nodes) for tree in trees]
@@ -83,7 +86,7 @@ def _join_trees(model: Any) -> Nodes:
 
 
 def _column_order(model: Any) -> NDArray[np.int64]:
-    """The model's input columns, in the order that its trees count them."""
+    """Return the positions of the input columns in the order that the trees use."""
     categorical = model.is_categorical_
     if categorical is None:
         return np.arange(model.n_features_in_)
@@ -91,12 +94,12 @@ def _column_order(model: Any) -> NDArray[np.int64]:
 
 
 def _categories(model: Any) -> dict[int, NDArray[Any]]:
-    """Category values by code, by input column; a missing one has no code."""
+    """Return the category values by code, by input column; a missing category has no code."""
     if model._preprocessor is None:
         return {}
     encoder = model._preprocessor.named_transformers_["encoder"]
-    found = {}
+    values_by_column = {}
     for column, values in zip(np.flatnonzero(model.is_categorical_), encoder.categories_):
         absent = len(values) > 0 and isinstance(values[-1], float) and np.isnan(values[-1])
-        found[int(column)] = values[:-1] if absent else values
-    return found
+        values_by_column[int(column)] = values[:-1] if absent else values
+    return values_by_column

@@ -1,4 +1,4 @@
-"""LightGBM: boosters and scikit-learn wrappers, from the text of the model."""
+"""Read LightGBM's boosters and scikit-learn wrappers, from the text of the model."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ _LINKS = {
     "multiclass": "softmax",
     "multiclassova": "multiclass_ova",
 }
-# Bits of decision_type; the two above them are the missing type.
+# Bits of decision_type. The next two bits are the missing type.
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _NONE, _ZERO, _NAN = 0, 1, 2
-# Per tree, the lines of numbers and how many there are in a tree of n leaves.
+# Lines of a tree with one number per split.
 _OF_SPLITS = ("split_feature", "threshold", "decision_type", "left_child", "right_child", "internal_count")
 
 
 def read(model: Any) -> SourceModel:
-    """Read a booster or a fitted `LGBMModel`: the trees that its ``predict`` counts, up to ``best_iteration``."""
-    if hasattr(model, "to_local"):  # from lightgbm.dask
+    """Read the trees that ``predict`` of a booster or fitted `LGBMModel` uses, up to ``best_iteration``."""
+    if hasattr(model, "to_local"):  # The model is from lightgbm.dask.
         model = model.to_local()
     wrapped = isinstance(model, lgb.LGBMModel)
     booster = model.booster_ if wrapped else model
     if wrapped and model.get_params().get("pred_early_stop"):
         raise ValueError(
-            f"cannot decompose a {type(model).__name__} with pred_early_stop=True: its predictions stop at another "
-            "tree for every row. Pass the booster, `.booster_`, to explain the sum of all trees"
+            f"cannot decompose a {type(model).__name__} with pred_early_stop=True, whose predictions use a different "
+            "number of trees for each row. Pass the booster, `.booster_`, to explain the sum of all trees"
         )
     header, trees = _parse(booster.model_to_string(num_iteration=booster.best_iteration))
     n_outputs = int(header["num_tree_per_iteration"])
-    # the raw scores of a forest are the sum of its trees, the link takes their mean to predictions
+    # The raw score of a random forest is the sum of its trees, but the link applies to their mean.
     n_averaged = max(len(trees) // n_outputs, 1) if "average_output" in header else 1
     nodes, missing_zeros = _to_nodes(trees, n_outputs, n_averaged)
     names = booster.feature_name()
@@ -97,9 +97,10 @@ def _output(model: Any, X: Any) -> NDArray[np.float64]:
 
 
 def _as_matrix(X: Any) -> Any:
-    """What LightGBM takes: sparse matrices, not sparse arrays; of data frames only those of pandas.
+    """Convert rows to a type that LightGBM accepts.
 
-    A polars column that is neither numeric nor boolean, used or not, ends the whole process in LightGBM 4.7.
+    It accepts sparse matrices but no sparse arrays, and no data frames except those of pandas. LightGBM 4.7
+    terminates the process if a polars column is neither numeric nor boolean, even a column without splits.
     """
     if sp.issparse(X):
         return sp.csc_matrix(X) if X.format == "csc" else sp.csr_matrix(X)
@@ -108,8 +109,8 @@ def _as_matrix(X: Any) -> Any:
     values = X.to_numpy()
     if values.dtype.kind not in "biuf":
         raise ValueError(
-            f"LightGBM takes numbers only from a {type(X).__module__} data frame; its columns have the types "
-            f"{[str(dtype) for dtype in X.dtypes]}. Pass a pandas data frame, whose categorical columns it knows"
+            f"LightGBM accepts only numeric columns in a {type(X).__module__} data frame; got the types "
+            f"{[str(dtype) for dtype in X.dtypes]}. Pass a pandas data frame to use categorical columns"
         )
     return values.astype(np.float64)
 
@@ -118,18 +119,18 @@ def _as_matrix(X: Any) -> Any:
 
 
 def _parse(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Lines ``key=value`` before the trees, and of every tree."""
+    """Return the lines ``key=value`` before the trees, and those of every tree."""
     body, end, _ = text.partition("\nend of trees")
     header, *trees = ({k: v for k, _, v in map(_split, part.splitlines())} for part in body.split("\nTree="))
     if header.get("version") != _VERSION or not end:
         raise ValueError(
-            f"cannot read a LightGBM model in the text format {header.get('version')!r} (LightGBM {lgb.__version__}), "
-            f"only {_VERSION!r}, which LightGBM 4 writes: save the model, and load it with LightGBM 4"
+            f"cannot read a LightGBM model in the text format {header.get('version')!r} (LightGBM {lgb.__version__}); "
+            f"expected {_VERSION!r}, the format of LightGBM 4. Save the model, and load it with LightGBM 4"
         )
     if any(tree.get("is_linear", "0") != "0" for tree in trees):
         raise ValueError(
-            "cannot decompose a LightGBM model trained with linear_tree=True: its leaves are linear functions, not "
-            "constants. Train it with linear_tree=False"
+            "cannot decompose a LightGBM model trained with linear_tree=True, whose leaves are linear functions. Train "
+            "it with linear_tree=False"
         )
     return header, trees
 
@@ -139,18 +140,18 @@ def _split(line: str) -> tuple[str, str, str]:
 
 
 def _numbers(trees: list[dict[str, str]], name: str, expected: int) -> NDArray[np.float64]:
-    """One field of all trees; doubles are written with the digits that tell them apart."""
+    """Return one field of all trees. LightGBM writes doubles with enough digits to restore them exactly."""
     text = " ".join(tree.get(name, "") for tree in trees)
     values = np.array(text.split(), dtype=np.float64)
     if len(values) != expected:
         raise ValueError(
-            f"cannot read the LightGBM model: {expected} values of {name} expected, {len(values)} found"
+            f"cannot read the LightGBM model: expected {expected} values of {name}, got {len(values)}"
         )
     return values
 
 
 def _to_nodes(trees: list[dict[str, str]], n_outputs: int, n_averaged: int) -> tuple[Nodes, frozenset[int]]:
-    """Nodes of all trees, each tree's splits before its leaves; and the features whose zeros are missing."""
+    """Return the nodes of all trees, splits before leaves in each, and the features whose zeros are missing."""
     n_leaves = np.array([int(tree["num_leaves"]) for tree in trees], dtype=np.int64)
     roots = np.concatenate([[0], np.cumsum(2 * n_leaves - 1)]).astype(np.int64)
     tree_of = np.repeat(np.arange(len(trees)), 2 * n_leaves - 1)
@@ -161,7 +162,9 @@ def _to_nodes(trees: list[dict[str, str]], n_outputs: int, n_averaged: int) -> t
     feature = split["split_feature"].astype(np.int64)
     numeric, kind = decision & _CATEGORICAL == 0, decision >> 2
     if (kind > _NAN).any():
-        raise ValueError(f"cannot read the LightGBM model: unknown missing type {kind.max()}")
+        raise ValueError(
+            f"cannot read the LightGBM model: unknown missing type {kind.max()}; expected 0 to {_NAN}"
+        )
 
     def spread(values: NDArray[Any], fill: Any, where: NDArray[np.int64] = at) -> NDArray[Any]:
         out = np.full(len(inner), fill, dtype=values.dtype)
@@ -176,17 +179,17 @@ def _to_nodes(trees: list[dict[str, str]], n_outputs: int, n_averaged: int) -> t
     left, right = (spread(child, -1) for child in children)
 
     threshold = _beside_zero(split["threshold"])
-    # where NaN is not missing it is 0
+    # If NaN does not count as missing, it counts as 0.
     missing_left = numeric & np.where(kind == _NONE, threshold >= 0, decision & _DEFAULT_LEFT > 0)
     zeros = np.unique(feature[numeric & (kind == _ZERO)])
     compared = numeric & (kind == _NAN) & np.isin(feature, zeros) & ((threshold >= 0) != missing_left)
     if compared.any():
         raise ValueError(
-            f"feature {feature[compared][0]} of the LightGBM model has splits made with zero_as_missing=True and "
-            "splits made without, which no grid of values can tell apart: train all iterations with one setting"
+            f"cannot read the LightGBM model: feature {feature[compared][0]} has splits trained with "
+            "zero_as_missing=True and splits trained without it. Train all iterations with the same setting"
         )
 
-    # a tree of one leaf says its value, but not always its count
+    # A tree with a single leaf always has its value, but not always its count.
     grown = [tree for tree, n in zip(trees, n_leaves) if n > 1]
     of_grown = (n_leaves > 1)[tree_of[leaf_at]]
     cover = spread(split["internal_count"], 1.0)
@@ -209,7 +212,7 @@ def _to_nodes(trees: list[dict[str, str]], n_outputs: int, n_averaged: int) -> t
 
 
 def _beside_zero(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Thresholds that say of values as LightGBM counts as zero what the given ones say of 0."""
+    """Move thresholds within LightGBM's zero range, so that every value it treats as zero is routed like 0."""
     below = np.nextafter(-LARGEST_ZERO, -np.inf)
     return np.where(np.abs(threshold) > LARGEST_ZERO, threshold, np.where(threshold < 0, below, LARGEST_ZERO))
 
@@ -220,7 +223,7 @@ def _category_lists(
     tree_of: NDArray[np.int64],
     number: NDArray[np.float64],
 ) -> dict[int, NDArray[np.int64]]:
-    """Categories that go left, by node: the n-th bit set of the node's tree, whose threshold is n."""
+    """Return the categories that go left, by node: the threshold n of a node means its tree's n-th bit set."""
     sets = {}
     for t in np.unique(tree_of[nodes]):
         bounds = [int(bound) for bound in trees[t]["cat_boundaries"].split()]
@@ -236,29 +239,33 @@ def _category_lists(
 
 
 def _find_link(booster: lgb.Booster, objective: str | None, margin: Callable[[Any], Any]) -> str:
-    """The inverse link of an objective such as ``"binary sigmoid:2"``; None: a custom one, without link."""
+    """Return the inverse link of an objective such as ``"binary sigmoid:2"``.
+
+    A custom objective is None; the booster then predicts the margin.
+    """
     if objective is None:
         return "identity"
     name, *options = objective.split()
     if name not in _LINKS:
         raise ValueError(
-            f"cannot read a LightGBM model with the objective {name!r}; known are {sorted(_LINKS)}, and custom "
-            "objectives given as functions"
+            f"cannot read a LightGBM model with the objective {name!r}; expected one of {sorted(_LINKS)}, or a "
+            "custom objective given as a function"
         )
     link = "signed_square" if "sqrt" in options else _LINKS[name]
     written = dict(option.split(":") for option in options if ":" in option).get("sigmoid", "1")
-    # six digits are written; a model that was not saved and loaded has them all
+    # The text has six digits of the factor. The parameters have all digits, unless the model was saved and loaded.
     for factor in dict.fromkeys([float(booster.params.get("sigmoid", written)), float(written)]):
         if _is_link(booster, join_link(link, factor), margin):
             return join_link(link, factor)
     raise ValueError(
-        f"cannot read a LightGBM model with the objective {objective!r}: its predictions are not what that makes of "
-        "its raw scores. Please report this with the version of LightGBM"
+        f"cannot read a LightGBM model with the objective {objective!r}: its predictions are not the inverse link "
+        f"{link!r} of its raw scores. Please report this with the version of LightGBM"
     )
 
 
 def _is_link(booster: lgb.Booster, link: str, margin: Callable[[Any], Any]) -> bool:
+    """Return whether an inverse link maps the booster's margin to its predictions, on a few rows."""
     rows = np.outer([0.0, -1e3, 1e3, np.nan], np.ones(booster.num_feature()))
-    raw, own = (np.reshape(values, (len(rows), -1)) for values in (margin(rows), booster.predict(rows)))
+    raw, predicted = (np.reshape(values, (len(rows), -1)) for values in (margin(rows), booster.predict(rows)))
     with np.errstate(over="ignore"):
-        return bool(np.allclose(inverse_link(link, raw), own, rtol=1e-12, atol=0, equal_nan=True))
+        return bool(np.allclose(inverse_link(link, raw), predicted, rtol=1e-12, atol=0, equal_nan=True))

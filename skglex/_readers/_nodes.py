@@ -1,4 +1,4 @@
-"""From the nodes of binary trees, as most libraries keep them, to leaves."""
+"""Turn the nodes of binary trees, as most libraries store them, into leaves."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from skglex.exceptions import ZeroCoverWarning
 
 @dataclass(frozen=True)
 class Nodes:
-    """All nodes of all trees, one after the other.
+    """Hold all nodes of all trees, one tree after the other.
 
     Attributes
     ----------
     roots : ndarray of shape (n_trees + 1,), int64
-        Root of every tree, and the number of nodes. A tree's nodes are ``roots[t]`` up to ``roots[t + 1]``.
+        Root of every tree, then the number of nodes. The nodes of tree t are ``roots[t]`` up to ``roots[t + 1]``.
     left, right : ndarray of shape (n_nodes,), int64
         Children, as positions among all nodes; -1 for a leaf.
     feature : ndarray of shape (n_nodes,), int64
@@ -30,16 +30,17 @@ class Nodes:
     threshold : ndarray of shape (n_nodes,), float64
     missing_left : ndarray of shape (n_nodes,), bool
     value : ndarray of shape (n_nodes, width), float64
-        What a leaf adds to the margin, to the outputs ``output[t]`` up to ``output[t] + width - 1``.
+        Margin that a leaf of tree t adds to the outputs ``output[t]`` up to ``output[t] + width - 1``.
     output : ndarray of shape (n_trees,), int32
         First output that a tree adds to.
     base : ndarray of shape (n_outputs,), float64
         Base score on the margin scale.
     cover : ndarray of shape (n_nodes,), float64, or None
+        Weight of the training rows that reached each node. None: the model has none.
     share : ndarray of shape (n_nodes,), float64, or None
-        Path-dependent weight of each node among its parent's children. None: its cover over its parent's.
+        Path-dependent weight of each node among its parent's children. None: its cover over its parent's cover.
     categories : mapping of int to ndarray of int
-        By node, the category codes that a categorical node lists.
+        The category codes listed by each categorical node.
     listed_right : ndarray of shape (n_nodes,), bool, or None
         Whether the listed categories go right; None: all go left.
     """
@@ -62,7 +63,7 @@ class Nodes:
 def to_leaves(
     nodes: Nodes, *, less_equal: bool, as_float32: bool, ratio_without_cover: float = 0.5
 ) -> LeafEnsemble:
-    """Read trees into leaves.
+    """Turn trees into leaves.
 
     Parameters
     ----------
@@ -72,7 +73,22 @@ def to_leaves(
     as_float32 : bool
         Whether the library casts values to float32 before it compares.
     ratio_without_cover : float
-        The path-dependent weight of each child of a node with cover 0, as the library takes it.
+        The library's path-dependent weight of each child of a node with cover 0.
+
+    Returns
+    -------
+    LeafEnsemble
+        Its leaves are in depth-first order, left before right, tree after tree.
+
+    Raises
+    ------
+    ValueError
+        A feature is split both by threshold and by category.
+
+    Warns
+    -----
+    ZeroCoverWarning
+        Nodes have cover 0.
     """
     inner = nodes.left >= 0
     grid, trees = _build_trees(nodes, inner, less_equal, as_float32)
@@ -111,6 +127,7 @@ def to_leaves(
 def _shares(
     nodes: Nodes, inner: NDArray[np.bool_], cover: NDArray[np.float64], ratio_without_cover: float
 ) -> NDArray[np.float64]:
+    """Return the cover of each node over that of its parent."""
     share = np.ones(len(inner))
     above = cover[inner]
     for children in (nodes.left[inner], nodes.right[inner]):
@@ -129,7 +146,7 @@ def _shares(
 def _build_trees(
     nodes: Nodes, inner: NDArray[np.bool_], less_equal: bool, as_float32: bool
 ) -> tuple[Grid, Trees]:
-    """Collect all thresholds and categories into a grid; say every split in its bins."""
+    """Collect all thresholds and categories in a grid, and express all splits by its bins."""
     features = np.unique(nodes.feature[inner])
     used_feature = np.where(inner, np.searchsorted(features, nodes.feature), 0)
     by_category = np.zeros(len(inner), dtype=bool)
@@ -138,17 +155,20 @@ def _build_trees(
     categorical = np.zeros(len(features), dtype=bool)
     categorical[used_feature[by_category]] = True
     if (mixed := np.intersect1d(used_feature[numeric], used_feature[by_category])).size:
-        raise ValueError(f"feature {features[mixed[0]]} is split both by threshold and by category")
+        raise ValueError(
+            f"cannot read a model that splits feature {features[mixed[0]]} both by threshold and by category: expected "
+            "one kind of split per feature"
+        )
 
-    by_slot: list[list[NDArray[Any]]] = [[] for _ in features]
+    by_feature: list[list[NDArray[Any]]] = [[] for _ in features]
     for node, codes in nodes.categories.items():
-        by_slot[used_feature[node]].append(codes)
+        by_feature[used_feature[node]].append(codes)
     threshold = nodes.threshold[numeric]
     order = np.lexsort((threshold, used_feature[numeric]))
     threshold = threshold[order]
     bounds = np.searchsorted(used_feature[numeric][order], np.arange(len(features) + 1))
     cuts = [
-        np.unique(np.concatenate(by_slot[s] or [np.empty(0)])).astype(np.float64)
+        np.unique(np.concatenate(by_feature[s] or [np.empty(0)])).astype(np.float64)
         if categorical[s]
         else np.unique(threshold[bounds[s] : bounds[s + 1]])
         for s in range(len(features))
@@ -157,8 +177,8 @@ def _build_trees(
     cut = np.zeros(len(inner), np.int32)
     at = np.flatnonzero(numeric)[order]
     for s in range(len(features)):
-        own = slice(bounds[s], bounds[s + 1])
-        cut[at[own]] = np.searchsorted(cuts[s], threshold[own])
+        part = slice(bounds[s], bounds[s + 1])
+        cut[at[part]] = np.searchsorted(cuts[s], threshold[part])
     mask, masks = _inclusion_masks(nodes, grid, used_feature)
     return grid, Trees(
         roots=nodes.roots,
@@ -176,7 +196,10 @@ def _build_trees(
 def _inclusion_masks(
     nodes: Nodes, grid: Grid, used_feature: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Where the bins that each categorical split sends left begin (-1: a threshold), and they themselves."""
+    """Return the start of each node's inclusion mask (-1 for a threshold), and all masks in one array.
+
+    A mask has one entry per bin: 1 if the bin goes left. Missing values have the last bin.
+    """
     mask = np.full(len(used_feature), -1, np.int64)
     masks, n = [np.zeros(0, np.uint8)], 0
     for node, codes in nodes.categories.items():

@@ -1,4 +1,4 @@
-"""The bundled random planted forest, whose leaves are boxes already."""
+"""Read the random planted forest of this package, whose leaves already are boxes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def read(model: Any) -> SourceModel:
-    """Read a fitted forest; a family takes the place of a tree."""
+    """Read a fitted forest; each family becomes a tree of the ensemble."""
     check_is_fitted(model)
     categories = {j: np.asarray(names) for j, names in model.categories_.items()}
     names = getattr(model, "feature_names_in_", None)
@@ -46,11 +46,13 @@ def read(model: Any) -> SourceModel:
 
 
 def _probabilities(model: Any, X: Any) -> NDArray[np.float64]:
+    """Return the probabilities, for two classes those of the second class only."""
     probabilities: NDArray[np.float64] = model.predict_proba(X)
     return probabilities[:, 1] if len(model.classes_) == 2 else probabilities
 
 
 def _to_ensemble(leaves: PlantedLeaves, n_categories: dict[int, int]) -> LeafEnsemble:
+    """Express the boxes by the bins of a grid."""
     features, used_feature = np.unique(leaves.feature.astype(np.int64), return_inverse=True)
     cuts = []
     for s, feature in enumerate(features):
@@ -84,11 +86,11 @@ def _to_ensemble(leaves: PlantedLeaves, n_categories: dict[int, int]) -> LeafEns
 
 
 def _first_bin(bound: NDArray[np.float64], used_feature: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:
-    """The first bin of values at or above each bound: 0 for -inf, the missing one (none is) for inf."""
+    """Return the first bin of values at or above each bound: bin 0 for -inf, and the missing bin for inf."""
     out = np.zeros(len(bound), dtype=np.int64)
     for s in range(len(grid.features)):
-        own = used_feature == s
-        # bin i begins at cut i - 1, or stands for category i
-        at = np.searchsorted(grid.cuts_of(s), bound[own]) + (0 if grid.categorical[s] else 1)
-        out[own] = np.where(np.isinf(bound[own]), np.where(bound[own] < 0, 0, grid.n_bins[s] - 1), at)
+        rows = used_feature == s
+        # A numeric bin i begins at cut i - 1; a categorical bin i is category i.
+        at = np.searchsorted(grid.cuts_of(s), bound[rows]) + (0 if grid.categorical[s] else 1)
+        out[rows] = np.where(np.isinf(bound[rows]), np.where(bound[rows] < 0, 0, grid.n_bins[s] - 1), at)
     return out

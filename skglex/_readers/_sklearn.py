@@ -1,4 +1,4 @@
-"""scikit-learn's models of ``tree_`` arrays: trees, forests, gradient boosting, isolation forests."""
+"""Read scikit-learn's models with ``tree_`` arrays: trees, forests, gradient boosting, isolation forests."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ def read(model: Any) -> SourceModel:
     """Read a fitted tree, forest, gradient boosting or isolation forest."""
     check_is_fitted(model)
     if isinstance(model, RandomTreesEmbedding):
-        raise TypeError("cannot decompose a RandomTreesEmbedding: its trees predict nothing. Pass a forest")
+        raise TypeError(
+            "cannot decompose a RandomTreesEmbedding: its trees predict nothing. Pass a random forest"
+        )
     if isinstance(model, IsolationForest):
         return _read_isolation_forest(model)
     return _read_boosting(model) if isinstance(model, BaseGradientBoosting) else _read_forest(model)
 
 
 def _read_forest(model: Any) -> SourceModel:
-    """A tree, or a mean of trees; classifiers average probabilities."""
+    """Read a tree, or a mean of trees; classifiers average probabilities."""
     classifies = is_classifier(model)
     if classifies and model.n_outputs_ > 1:
         raise ValueError(
@@ -56,11 +58,11 @@ def _read_forest(model: Any) -> SourceModel:
 
 
 def _read_boosting(model: Any) -> SourceModel:
-    """A constant and a sum of trees, one tree per iteration and output."""
+    """Read a constant plus a sum of trees, with one tree per iteration and output."""
     if not isinstance(model.init_, str | DummyClassifier | DummyRegressor):
         raise ValueError(
-            f"cannot decompose a {type(model).__name__} with init={model.init!r}: its predictions are not "
-            "constant. Use init=None or init='zero'"
+            f"cannot decompose a {type(model).__name__} with init={model.init!r}, whose predictions are "
+            "not constant. Use init=None or init='zero'"
         )
     n_outputs = model.estimators_.shape[1]
     base = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0]
@@ -85,31 +87,35 @@ def _read_boosting(model: Any) -> SourceModel:
 
 
 def _read_isolation_forest(model: Any) -> SourceModel:
-    """The mean path length: a leaf's depth, and what further splits would add to it on average."""
+    """Read an isolation forest, whose margin is the mean path length.
+
+    The path length of a leaf is its depth plus the expected depth of a tree grown on the leaf's training rows.
+    """
     trees = [tree.tree_ for tree in model.estimators_]
     lengths = [
-        depth + more - 1.0
-        for depth, more in zip(model._decision_path_lengths, model._average_path_length_per_tree)
+        depth + expected - 1.0
+        for depth, expected in zip(model._decision_path_lengths, model._average_path_length_per_tree)
     ]
     nodes = _join_trees(trees, [length[:, None] / len(trees) for length in lengths], base=np.zeros(1))
     columns = np.concatenate(
-        # leaves have no feature: any will do
-        [own[np.maximum(tree.feature, 0)] for tree, own in zip(trees, model.estimators_features_)]
+        # The feature of a leaf is negative; 0 is as good, since nothing uses it.
+        [features[np.maximum(tree.feature, 0)] for tree, features in zip(trees, model.estimators_features_)]
     )
-    scale = Isolation(
+    isolation = Isolation(
         path_length=float(_average_path_length([model.max_samples_])[0]), offset=float(model.offset_)
     )
     return _read_trees(
         model,
         replace(nodes, feature=columns),
-        margin=partial(_path_length, model, scale),
+        margin=partial(_path_length, model, isolation),
         output=model.score_samples,
-        isolation=scale,
+        isolation=isolation,
     )
 
 
-def _path_length(model: Any, scale: Isolation, X: Any) -> NDArray[np.float64]:
-    return np.asarray(-np.log2(-model.score_samples(X)) * scale.path_length)
+def _path_length(model: Any, isolation: Isolation, X: Any) -> NDArray[np.float64]:
+    """Return the mean path length, which scikit-learn offers only as a score."""
+    return np.asarray(-np.log2(-model.score_samples(X)) * isolation.path_length)
 
 
 def _join_trees(
@@ -119,16 +125,16 @@ def _join_trees(
     base: NDArray[np.float64],
     output: NDArray[np.int32] | None = None,
 ) -> Nodes:
-    """The nodes of many `sklearn.tree._tree.Tree`.
+    """Concatenate the nodes of many `sklearn.tree._tree.Tree`.
 
     Parameters
     ----------
     trees : list of Tree
-    values : list of ndarray of shape (n_nodes, width)
-        What the nodes of every tree add to the margin.
+    values : list of ndarray
+        Margin that the nodes of every tree add, of shape (n_nodes, width) each.
     base : ndarray of shape (n_outputs,)
     output : ndarray of shape (n_trees,), optional
-        First output that a tree adds to. None: 0.
+        First output that each tree adds to. None: 0.
     """
     sizes = [tree.node_count for tree in trees]
     roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -159,7 +165,7 @@ def _read_trees(
     isolation: Isolation | None = None,
     second_class_on_ties: bool = False,
 ) -> SourceModel:
-    """A model of `tree_` arrays, whose values are cast to float32 and go left on ``x <= t``."""
+    """Read `tree_` arrays: values are cast to float32 and go left on ``x <= threshold``."""
     finite: bool | Literal["allow-nan"] = "allow-nan" if get_tags(model).input_tags.allow_nan else True
     return SourceModel(
         ensemble=to_leaves(nodes, less_equal=True, as_float32=True),
@@ -182,20 +188,21 @@ def _read_trees(
 
 
 def _join(trees: list[Any], name: str) -> NDArray[Any]:
+    """Concatenate one array of all trees."""
     return np.concatenate([getattr(tree, name) for tree in trees])
 
 
 def names_of(model: Any) -> list[str] | None:
-    """Names of the columns that a scikit-learn estimator was fitted on, if it knows them."""
+    """Return the names of the columns that a scikit-learn estimator was fitted on, or None."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else list(names)
 
 
 def of_positive_class(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of two classes, the second's; else all."""
+    """Return the probabilities of the second of two classes, or those of all of more classes."""
     return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
 
 
 def probability_margin(model: Any, X: Any) -> NDArray[np.float64]:
-    """The margin of a classifier that averages probabilities."""
+    """Return the margin of a classifier that averages probabilities."""
     return of_positive_class(model.predict_proba(X))

@@ -1,4 +1,4 @@
-"""XGBoost: boosters and scikit-learn wrappers."""
+"""Read XGBoost's boosters and scikit-learn wrappers."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sort
 
 
 def read(model: Any) -> SourceModel:
-    """Read a booster (all of its trees) or a fitted `XGBModel` (trees up to ``best_iteration``)."""
+    """Read all trees of a booster, or the trees up to ``best_iteration`` of a fitted `XGBModel`."""
     model = _without_cluster(model)
     wrapped = isinstance(model, xgb.XGBModel)
     booster = model.get_booster() if wrapped else model
     learner = json.loads(booster.save_config())["learner"]
     if learner["gradient_booster"]["name"] == "gblinear":
         raise ValueError(
-            "cannot decompose an XGBoost model with booster='gblinear': it is linear, its main effects are its "
-            "coefficients. Use booster='gbtree' or 'dart'"
+            "cannot decompose an XGBoost model with booster='gblinear', which has no trees. Use booster='gbtree' or "
+            "'dart'; the main effects of a linear model are its coefficients"
         )
-    counted = trees_used_by_predict(model)
+    used = trees_used_by_predict(model)
     try:
-        tree_model, categories = _without_categories(counted)
+        tree_model, categories = _without_categories(used)
     except treelite.TreeliteError as error:
         raise ValueError(
             f"treelite {treelite.__version__} cannot read this XGBoost {xgb.__version__} model with the objective "
-            f"{learner['objective']['name']!r}: use another objective, or a treelite that knows it"
+            f"{learner['objective']['name']!r}. Use another objective, or a newer treelite"
         ) from error
     link = str(tree_model.get_header_accessor().get_field("postprocessor"))
     if learner["objective"]["name"] == "multi:softmax" and not wrapped:
-        link = "max_index"  # such a booster predicts the class; a wrapper asks it for probabilities
+        link = "max_index"  # The booster predicts the class, while the wrapper predicts probabilities.
     ensemble = from_treelite(tree_model, as_float32=True)
-    if not counted.num_boosted_rounds():
-        # XGBoost may leave the base score of a model that saw no data as it is, without the link: take its word
+    if not used.num_boosted_rounds():
+        # XGBoost does not always apply the link to the base score of a model without trees, so we let it predict.
         ensemble = replace(ensemble, base=_margin_without_trees(booster))
     elif link == "sigmoid" and np.isinf(ensemble.base).any():
         ensemble = replace(ensemble, base=_finite_log_odds(ensemble.base))
@@ -71,7 +71,7 @@ def read(model: Any) -> SourceModel:
 
 
 def _without_cluster(model: Any) -> Any:
-    """Of a wrapper of ``xgboost.dask``, whose ``predict`` takes Dask collections only, the ordinary counterpart."""
+    """Convert a wrapper of ``xgboost.dask``, whose ``predict`` accepts only Dask collections, to an ordinary one."""
     for kind in type(model).__mro__:
         if kind.__module__.startswith("xgboost.dask"):
             plain = getattr(xgb, kind.__name__.removeprefix("Dask"))(missing=model.missing)
@@ -85,11 +85,12 @@ def _wrapper_margin(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
 
 
 def _booster_margin(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
-    # inplace_predict takes infinities, which a DMatrix refuses
+    # inplace_predict accepts infinities, a DMatrix does not.
     return np.asarray(booster.inplace_predict(X, predict_type="margin", validate_features=False))
 
 
 def _margin_without_trees(booster: xgb.Booster) -> NDArray[np.float64]:
+    """Return the margin of a booster without trees, one value per output."""
     row = xgb.DMatrix(
         np.full((1, booster.num_features()), np.nan),
         feature_names=booster.feature_names,
@@ -107,23 +108,27 @@ def _booster_output(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
 
 
 def _finite_log_odds(base: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Base scores of models that saw one class: XGBoost keeps the probability 1e-6 away from 0 and 1, in float32."""
+    """Replace infinite base scores, which models trained on a single class have.
+
+    XGBoost moves such a probability away from 0 or 1 by 1e-6, in float32.
+    """
     one, margin = np.float32(1), np.float32(1e-6)
     probability = np.where(base > 0, one - margin, margin)
     return np.where(np.isinf(base), -np.log(one / probability - one), base).astype(np.float64)
 
 
 def _without_categories(booster: xgb.Booster) -> tuple[treelite.Model, dict[int, NDArray[Any]]]:
-    """The booster as a treelite model, and the categories by code of features trained on a data frame.
+    """Return the booster as a treelite model, and the categories by code, by feature.
 
-    XGBoost >= 3.1 keeps those in a container that treelite refuses; its splits speak of the codes alone, so
-    the model can do without. XGBoost < 3.1 may write vector leaves in a form that treelite does not know.
+    XGBoost from 3.1 on keeps the categories of a data frame in a container that treelite does not accept. The splits
+    use only the codes, so the container is taken out. Before 3.1, vector leaves can have a format that treelite does
+    not know, see `number_leaves`.
     """
     n_rounds = booster.num_boosted_rounds()
     if n_rounds and "c" not in (booster.feature_types or []) and not _OLD_VECTOR_LEAVES:
         return treelite.frontend.from_xgboost(booster), {}
     content = booster_json(booster)
-    if not n_rounds:  # treelite refuses base scores of several classes where no tree belongs to them
+    if not n_rounds:  # Without trees, treelite does not accept the base scores of several classes.
         content["learner"]["learner_model_param"] |= {"num_class": "0", "base_score": "0.5"}
     section = tree_section(content)
     container = section.get("cats", _NO_CATEGORIES)
@@ -136,7 +141,7 @@ def _without_categories(booster: xgb.Booster) -> tuple[treelite.Model, dict[int,
 
 
 def _category_values(encoding: dict[str, Any]) -> NDArray[Any]:
-    """Category values, by code, of one feature: numbers, or strings stored as joined UTF-8."""
+    """Return the category values of one feature by code: numbers, or strings stored as joined UTF-8."""
     values = encoding["values"]
     if "offsets" not in encoding:
         return np.array(values)

@@ -1,4 +1,4 @@
-"""A leaf ensemble, debiased or not, as an ONNX model."""
+"""Write a leaf ensemble, debiased or not, as an ONNX model."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from skglex._input import LARGEST_ZERO, InputSpec
 from skglex._leaves import Grid, LeafEnsemble
 from skglex._readers import SourceModel
 from skglex._response import Isolation, Response, split_link
-from skglex.export._forest import Forest, drop_removed_splits
+from skglex.export._forest import Forest, Splits, drop_removed_splits, forest_of_trees
 from skglex.export._onnx_graph import Graph
-from skglex.export._rebuild_trees import Splits, rebuild_trees
+from skglex.export._rebuild_trees import rebuild_trees
 
-# A categorical feature's codes are looked up in a table as long as the largest of them.
+# Categorical codes are looked up in a table whose length is the largest code, which must not exceed this.
 _MAX_CODE = 1_000_000
 
 
@@ -28,39 +28,44 @@ def onnx_model(
     strength: float = 1.0,
     input_dtype: DTypeLike = np.float64,
 ) -> Any:
-    """A model as ONNX, on request without the conditions on some features.
+    """Return a model as ONNX, on request without the conditions on some features.
 
     The model has one input ``X`` of shape (n_samples, n_features) and the outputs ``margin``, of shape
     (n_samples, n_outputs), and
 
     * for a regressor ``variable``, its prediction: the inverse link of the margin, of the same shape;
     * for a classifier ``label`` of shape (n_samples,) and ``probabilities`` of shape (n_samples, n_classes);
-    * for an isolation forest ``label`` (1, or -1 of outliers) and ``scores`` (those of ``decision_function``), of
+    * for an isolation forest ``label`` (1, or -1 for outliers) and ``scores`` (those of ``decision_function``), of
       shape (n_samples, 1).
 
-    All features are in ``X``, the values of removed ones never matter. A categorical feature is passed as the
-    model's codes (positions among its categories). Values are cast to float32 first where the model does so,
-    comparisons are then exact; trees are summed in float64 and their sum is rounded to float32, the only type
-    that ``TreeEnsembleRegressor`` returns. With onnxruntime the trees of an XGBoost model take 2 to 4 times as
-    long as with XGBoost; removing a feature makes it 2 to 3.5 times that.
+    ``X`` has all features; the values of removed features have no effect. A categorical feature is passed as the
+    model's codes (positions among its categories). Values are cast to float32 first if the model does so, and
+    comparisons are then exact. Trees are summed in float64 and the sum is rounded to float32, the only type that
+    ``TreeEnsembleRegressor`` returns. In onnxruntime the trees of an XGBoost model take 2 to 4 times as long as in
+    XGBoost; removing a feature multiplies that by 2 to 3.5.
 
     Parameters
     ----------
     source : SourceModel
-        The model. The classes of its ``response`` are integers, booleans or strings; None for a regressor.
+        The model. The classes of its ``response`` are integers, booleans or strings, or None for a regressor.
     removed : ndarray of shape (n_used_features,), bool, optional
-        Slots of the ensemble's grid that are averaged out.
+        Features of the ensemble's grid that are averaged out.
     leaf_weight : ndarray of shape (n_leaves,), float64, optional
-        E_l of every leaf: the weight of its conditions on the removed used_features.
+        E_l of every leaf: the weight of its conditions on the removed features.
     strength : float, default=1.0
-        From 0 (the ensemble as it is) to 1: how much of what the removed used_features touch is taken out. In between
-        the trees are there twice.
+        How much of the components of the removed features is taken out, from 0 (nothing) to 1 (all). Between 0 and
+        1 the model contains every tree twice.
     input_dtype : dtype, default=float64
         Type of the input: float64 or float32.
 
     Returns
     -------
     onnx.ModelProto
+
+    Raises
+    ------
+    ValueError
+        The model has no trees, or its link, labels or categories have no counterpart in ONNX.
     """
     graph = Graph()
     ensemble, spec, response = source.ensemble, source.input, source.response
@@ -68,40 +73,25 @@ def onnx_model(
         raise ValueError(f"input_dtype must be float64 or float32; got {input_dtype!r}")
     if (removed is None) != (leaf_weight is None):
         raise ValueError("pass removed and leaf_weight together, or neither")
-    parts = []  # which used_features go, and the leaf values
+    # Each part is a sum of all trees: the features that it does not use, and its leaf values.
+    parts = []
     if removed is None or strength < 1:
-        none = np.zeros(len(ensemble.grid.features), dtype=bool)
-        parts.append((none, ensemble.value * (1.0 if removed is None else 1 - strength)))
+        nothing = np.zeros(len(ensemble.grid.features), dtype=bool)
+        parts.append((nothing, ensemble.value * (1.0 if removed is None else 1 - strength)))
     if removed is not None and leaf_weight is not None and strength > 0:
         parts.append((removed, ensemble.value * (strength * leaf_weight)[:, None]))
 
     x = _standardise(graph, "X", ensemble.grid.as_float32, spec)
-    sums = [_add_trees(graph, x, ensemble, gone, value, spec) for gone, value in parts]
+    sums = [_add_trees(graph, x, ensemble, unused, value, spec) for unused, value in parts]
     total = graph.add("Add", *sums) if len(sums) == 2 else sums[0]
     base = graph.constant(ensemble.base.reshape(1, -1))
     margin = graph.add("Add", total, base, name="margin")
-    outputs: list[Any] = [("margin", np.float64, [None, ensemble.n_outputs])]
-    output = _inverse_link(graph, response.link, margin, ensemble.n_outputs)
-    if response.isolation is not None:
-        _score(graph, margin, response.isolation)
-        outputs = [("label", np.int64, [None, 1]), ("scores", np.float64, [None, 1]), *outputs]
-    elif response.classes is None:
-        graph.add("Identity", output, name="variable")
-        width = 1 if response.link == "max_index" else ensemble.n_outputs
-        outputs.insert(0, ("variable", np.float64, [None, width]))
-    else:
-        labels = _check_classes(response, response.classes)
-        _classify(graph, output, labels, response)
-        outputs = [
-            ("label", labels.dtype, [None]),
-            ("probabilities", np.float64, [None, len(labels)]),
-            *outputs,
-        ]
+    outputs = [*_add_outputs(graph, margin, response), ("margin", np.float64, [None, ensemble.n_outputs])]
     return graph.model([("X", input_dtype, [None, spec.n_features])], outputs)
 
 
 def _standardise(graph: Graph, x: str, as_float32: bool, spec: InputSpec) -> str:
-    """The input in float64, after the model's own cast, with NaN for all that is missing."""
+    """Cast the input to float64, after the model's own cast, and replace all missing values by NaN."""
     x = graph.cast(graph.cast(x, np.float32) if as_float32 else x, np.float64)
     if not np.isnan(spec.missing):
         value = np.float64(np.float32(spec.missing)) if as_float32 else np.float64(spec.missing)
@@ -113,6 +103,9 @@ def _standardise(graph: Graph, x: str, as_float32: bool, spec: InputSpec) -> str
     return x
 
 
+# -- the trees ------------------------------------------------------------------------------------
+
+
 def _add_trees(
     graph: Graph,
     x: str,
@@ -121,9 +114,12 @@ def _add_trees(
     value: NDArray[np.float64],
     spec: InputSpec,
 ) -> str:
-    """The sum of the trees, without base, of shape (n_samples, n_outputs)."""
-    grown, splits = rebuild_trees(ensemble, removed, value)
-    forest, origin = drop_removed_splits(grown)
+    """Add the sum of the trees, without base, of shape (n_samples, n_outputs)."""
+    if ensemble.trees is not None:
+        whole, splits = forest_of_trees(ensemble, ensemble.trees, removed, value)
+    else:
+        whole, splits = rebuild_trees(ensemble, removed, value)
+    forest, origin = drop_removed_splits(whole)
     x, column = _add_memberships(graph, x, splits, ensemble.grid, spec)
     output = ensemble.output[ensemble.tree_ptr[:-1]][origin]
     trees = _tree_attributes(graph.onnx, forest, splits, column, ensemble.grid, output, ensemble.n_outputs)
@@ -134,21 +130,24 @@ def _add_trees(
 def _add_memberships(
     graph: Graph, x: str, splits: Splits, grid: Grid, spec: InputSpec
 ) -> tuple[str, dict[int, int]]:
-    """Append a column of 0 (goes left) and 1 per set of categories; say which column a split looks at."""
-    by_slot: dict[int, list[int]] = {}
+    """Append one column per categorical split, with 0 for categories that go left and 1 for the others.
+
+    Also returns the column of each such split, by its number.
+    """
+    by_feature: dict[int, list[int]] = {}
     for number, members in enumerate(splits.members):
         if members is not None:
-            by_slot.setdefault(splits.used_feature[number], []).append(number)
+            by_feature.setdefault(splits.used_feature[number], []).append(number)
     parts = [x]
     column: dict[int, int] = {}
-    for used_feature, numbers in by_slot.items():
+    for used_feature, numbers in by_feature.items():
         codes = grid.cuts_of(used_feature)
         if codes[0] < 0 or codes[-1] > _MAX_CODE or (codes != np.floor(codes)).any():
             raise ValueError(
-                f"cannot export the categories of feature {grid.features[used_feature]} to ONNX: they must be codes "
+                f"cannot export the categories of feature {grid.features[used_feature]} to ONNX: expected codes "
                 f"from 0 to {_MAX_CODE:,}; got {codes.tolist()[:5]}"
             )
-        # rows: below 0, the codes, above them, missing
+        # The rows of the table are: below 0, the codes 0, 1, ..., above the codes, missing.
         bin_of_row = np.full(int(codes[-1]) + 4, len(codes))
         bin_of_row[codes.astype(np.int64) + 1] = np.arange(len(codes))
         bin_of_row[-1] = len(codes) + 1
@@ -156,18 +155,23 @@ def _add_memberships(
         table = graph.constant(1.0 - left.T[bin_of_row], np.float64)
         feature = graph.constant(int(grid.features[used_feature]), np.int64)
         values = graph.add("Gather", x, feature, axis=1)
-        whole = graph.add("Floor", values)
-        if spec.truncates_codes:
-            negative = graph.add("Less", values, graph.constant(np.float64(0)))
-            whole = graph.add("Where", negative, graph.add("Ceil", values), whole)
-        lowest, highest = (graph.constant(bound, np.float64) for bound in (-1, codes[-1] + 1))
-        known = graph.add("Clip", whole, lowest, highest)
-        absent = graph.constant(codes[-1] + 2, np.float64)
-        row = graph.add("Where", graph.add("IsNaN", values), absent, known)
-        row = graph.cast(graph.add("Add", row, graph.constant(1, np.float64)), np.int64)
+        row = _add_table_row(graph, values, codes[-1], spec.truncates_codes)
         parts.append(graph.add("Gather", table, row, axis=0))
         column |= {number: spec.n_features + len(column) + i for i, number in enumerate(numbers)}
     return (graph.add("Concat", *parts, axis=1) if len(parts) > 1 else x), column
+
+
+def _add_table_row(graph: Graph, values: str, largest_code: float, truncates_codes: bool) -> str:
+    """Add the row of each value in a table by categorical code."""
+    whole = graph.add("Floor", values)
+    if truncates_codes:
+        negative = graph.add("Less", values, graph.constant(np.float64(0)))
+        whole = graph.add("Where", negative, graph.add("Ceil", values), whole)
+    lowest, highest = (graph.constant(bound, np.float64) for bound in (-1, largest_code + 1))
+    known = graph.add("Clip", whole, lowest, highest)
+    absent = graph.constant(largest_code + 2, np.float64)
+    row = graph.add("Where", graph.add("IsNaN", values), absent, known)
+    return graph.cast(graph.add("Add", row, graph.constant(1, np.float64)), np.int64)
 
 
 def _tree_attributes(
@@ -179,14 +183,14 @@ def _tree_attributes(
     output: NDArray[np.int32],
     n_outputs: int,
 ) -> dict[str, Any]:
-    """Attributes of the operator ``TreeEnsembleRegressor``, version 3."""
+    """Return the attributes of the operator ``TreeEnsembleRegressor``, version 3."""
     if not forest.n_trees:
         raise ValueError("cannot export a model without trees to ONNX: its prediction is a constant")
     leaf = forest.left < 0
     n_nodes = np.diff(np.append(forest.roots, len(leaf)))
     tree = np.repeat(np.arange(forest.n_trees), n_nodes)
     node = np.arange(len(leaf)) - forest.roots[tree]
-    # one entry per split, then one that leaves take
+    # There is one entry per split, and a last one for all leaves.
     tests = [_test(number, splits, column, grid) for number in range(len(splits.used_feature))]
     feature, mode, threshold, missing_true = zip(*tests, (0, "LEAF", 0.0, 0))
     split = np.where(leaf, len(tests), forest.split)
@@ -214,21 +218,39 @@ def _tree_attributes(
 
 
 def _test(number: int, splits: Splits, column: dict[int, int], grid: Grid) -> tuple[int, str, float, int]:
-    """Feature, comparison, threshold, and whether missing goes left, of one split."""
+    """Return the column, comparison and threshold of a split, and whether missing values go left."""
     mode = "BRANCH_LEQ" if grid.less_equal else "BRANCH_LT"
     if number in column:
         return column[number], mode, 0.5, 0
     used_feature, cut = splits.used_feature[number], splits.cut[number]
     feature, missing_left = int(grid.features[used_feature]), int(splits.missing_left[number])
     cuts = grid.cuts_of(used_feature)
-    if cut == 0:  # no number goes left
+    if cut == 0:  # No number goes left.
         return feature, "BRANCH_LT", -np.inf, missing_left
-    if cut > len(cuts):  # all numbers go left
+    if cut > len(cuts):  # All numbers go left.
         return feature, "BRANCH_LEQ", np.inf, missing_left
     return feature, mode, float(cuts[cut - 1]), missing_left
 
 
+# -- the outputs ----------------------------------------------------------------------------------
+
+
+def _add_outputs(graph: Graph, margin: str, response: Response) -> list[tuple[str, Any, list[int | None]]]:
+    """Add the outputs other than the margin; return their names, types and shapes."""
+    output = _inverse_link(graph, response.link, margin, response.n_outputs)
+    if response.isolation is not None:
+        _score(graph, margin, response.isolation)
+        return [("label", np.int64, [None, 1]), ("scores", np.float64, [None, 1])]
+    if response.classes is None:
+        graph.add("Identity", output, name="variable")
+        return [("variable", np.float64, [None, 1 if response.link == "max_index" else response.n_outputs])]
+    labels = _check_classes(response, response.classes)
+    _classify(graph, output, labels, response)
+    return [("label", labels.dtype, [None]), ("probabilities", np.float64, [None, len(labels)])]
+
+
 def _inverse_link(graph: Graph, link: str, margin: str, n_outputs: int) -> str:
+    """Add the inverse link of a margin, as `skglex._response.inverse_link` defines it."""
     name, factor = split_link(link)
     links: dict[str, Callable[[], str]] = {
         "identity": lambda: margin,
@@ -252,19 +274,23 @@ def _inverse_link(graph: Graph, link: str, margin: str, n_outputs: int) -> str:
 
 
 def _softplus(graph: Graph, margin: str) -> str:
-    """log(1 + exp(margin)), which onnxruntime lacks in float64: max(margin, 0) + log(1 + exp(-|margin|))."""
+    """Add log(1 + exp(margin)) as max(margin, 0) + log(1 + exp(-|margin|)).
+
+    onnxruntime has no ``Softplus`` in float64.
+    """
     zero, one = (graph.constant(np.float64(number)) for number in (0, 1))
     small = graph.add("Exp", graph.add("Neg", graph.add("Abs", margin)))
     return graph.add("Add", graph.add("Max", margin, zero), graph.add("Log", graph.add("Add", one, small)))
 
 
 def _mean_variance(graph: Graph, margin: str) -> str:
+    """Add mean and variance; the margin holds mean and logarithm of the standard deviation."""
     variance = graph.add("Exp", graph.add("Add", margin, margin))
     return graph.add("Where", graph.constant(np.array([[True, False]])), margin, variance)
 
 
 def _probability(graph: Graph, margin: str, n_outputs: int) -> str:
-    """Clip to [0, 1]; several classes are scaled to sum to 1, or share alike where all are 0."""
+    """Clip to [0, 1]; scale several classes to sum to 1, or make all equal if all are 0."""
     zero, one = (graph.constant(np.float64(bound)) for bound in (0, 1))
     p = graph.add("Clip", margin, zero, one)
     if n_outputs == 1:
@@ -277,10 +303,10 @@ def _probability(graph: Graph, margin: str, n_outputs: int) -> str:
 
 
 def _score(graph: Graph, margin: str, isolation: Isolation) -> None:
-    """The decision function of an isolation forest, and 1 or, below 0, -1."""
+    """Add the decision function of an isolation forest, and the label: -1 if it is negative, otherwise 1."""
     zero, one, two = (graph.constant(np.float64(value)) for value in (0, 1, 2))
     length = isolation.path_length
-    # without a length to scale by all margins are 0, and rows score -1/2
+    # Without a path length all margins are 0, and all rows score -1/2.
     factor, shift = (graph.constant(np.float64(v)) for v in ((-1 / length, 0) if length else (0, -1)))
     power = graph.add("Pow", two, graph.add("Add", graph.add("Mul", margin, factor), shift))
     offset = graph.constant(np.float64(-isolation.offset))

@@ -1,4 +1,4 @@
-"""The nodes of an ONNX graph, collected one by one."""
+"""Build an ONNX graph node by node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _IR_VERSION = 8
 
 
 class Graph:
-    """Collects the nodes of an ONNX graph."""
+    """Collect the nodes and constants of an ONNX graph."""
 
     def __init__(self) -> None:
         self.onnx = import_optional("onnx", "onnx")
@@ -22,29 +22,34 @@ class Graph:
         self.constants: list[Any] = []
 
     def add(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
+        """Add a node; return its name, which is the name of its only output."""
         name = name or f"{operator}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], name=name, **attributes))
         return name
 
     def constant(self, values: Any, dtype: DTypeLike | None = None) -> str:
+        """Add a constant; return its name."""
         name = f"constant_{len(self.constants)}"
         self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values, dtype=dtype), name))
         return name
 
     def absent_where(self, condition: str, x: str) -> str:
-        """NaN where a condition holds."""
+        """Add a node that replaces values by NaN where a condition holds."""
         return self.add("Where", condition, self.constant(np.float64(np.nan)), x)
 
     def cast(self, x: str, dtype: DTypeLike) -> str:
+        """Add a cast to another type."""
         return self.add("Cast", x, to=self.type_of(dtype))
 
     def type_of(self, dtype: DTypeLike) -> int:
+        """Return ONNX's number of a type."""
         dtype = np.dtype(dtype)
         if dtype.kind in "OU":
             return int(self.onnx.TensorProto.STRING)
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
 
     def model(self, inputs: list[Any], outputs: list[Any]) -> Any:
+        """Return the checked model; inputs and outputs are tuples of name, type and shape."""
         helper = self.onnx.helper
         described = [
             [helper.make_tensor_value_info(name, self.type_of(dtype), shape) for name, dtype, shape in group]

@@ -1,91 +1,70 @@
-"""From leaves back to trees."""
+"""Rebuild binary trees from leaves that do not come from binary trees, such as those of a planted forest."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skglex._leaves import LeafEnsemble
-from skglex.export._forest import Forest
+from skglex.export._forest import Forest, Splits
 
-# Where the interval of a leaf begins that has none (missing at most).
+# Lower bound that marks an empty interval.
 _NOWHERE = np.iinfo(np.int64).max
-
-
-@dataclass
-class Splits:
-    """The distinct splits of a forest, by number.
-
-    Attributes
-    ----------
-    used_feature : list of int
-        Slot of the grid that a split looks at.
-    cut : list of int
-        The bins below it go left, where ``members`` is None. From 0 (none) to the missing bin (all others).
-    missing_left : list of bool
-    members : list of bytes, or None
-        For a categorical split, one byte per bin, the missing one included: 1 if it goes left.
-    """
-
-    used_feature: list[int] = field(default_factory=list)
-    cut: list[int] = field(default_factory=list)
-    missing_left: list[bool] = field(default_factory=list)
-    members: list[bytes | None] = field(default_factory=list)
-    _number: dict[tuple[int, int, bool, bytes | None], int] = field(default_factory=dict)
-
-    def number(self, used_feature: int, cut: int, missing_left: bool, members: bytes | None = None) -> int:
-        """Number of a split, a new one if there is none like it."""
-        key = used_feature, cut, missing_left, members
-        if key not in self._number:
-            self._number[key] = len(self.used_feature)
-            for column, entry in zip((self.used_feature, self.cut, self.missing_left, self.members), key):
-                column.append(entry)  # type: ignore[attr-defined]
-        return self._number[key]
 
 
 def rebuild_trees(
     ensemble: LeafEnsemble, removed: NDArray[np.bool_], value: NDArray[np.float64]
 ) -> tuple[Forest, Splits]:
-    """Trees whose leaves are those of an ensemble, with other values and blind to some used_features.
+    """Rebuild binary trees from the leaves, with new values and without splits on the removed features.
 
-    The leaves of a tree are split where one of their conditions separates the first of them from the others;
-    the order of the readers (depth first) brings the trees back that were read. Where no condition separates
-    them (the boxes of a random planted forest, which overlap), the split that decides most leaves is taken,
-    and the others stand beside it.
+    The leaves of a tree are split by a condition that separates the first of them from the others. If the leaves are
+    those of a binary tree in the readers' order (depth first), this gives such a tree again. If no condition separates
+    them (the boxes of a random planted forest overlap), the split that decides most leaves is taken, and the undecided
+    leaves become a tree beside it.
 
     Parameters
     ----------
     ensemble : LeafEnsemble
     removed : ndarray of shape (n_used_features,), bool
-        Slots that no split may look at: an inner node on one of them makes no split.
-    value : ndarray of shape (n_leaves, width)
+        Features that no split may use: inner nodes on them have no split.
+    value : ndarray of shape (n_leaves, width), float64
 
     Returns
     -------
     forest : Forest
-        Without base and outputs; see `Forest.split` for nodes that make no split.
+        See `Forest.split` for inner nodes without a split.
     splits : Splits
     """
-    grower = _TreeBuilder(ensemble, removed)
-    roots = [grower.grow(t) for t in range(len(ensemble.tree_ptr) - 1)]
-    values = np.zeros((len(grower.left), value.shape[1]))
-    for node, leaves in grower.leaves.items():
+    builder = _TreeBuilder(ensemble, removed)
+    roots = [builder.build(t) for t in range(len(ensemble.tree_ptr) - 1)]
+    values = np.zeros((len(builder.left), value.shape[1]))
+    for node, leaves in builder.leaves.items():
         values[node] = value[leaves].sum(axis=0)
     forest = Forest(
         roots=np.array(roots, dtype=np.int64),
-        left=np.array(grower.left, dtype=np.int64),
-        right=np.array(grower.right, dtype=np.int64),
-        split=np.array(grower.split, dtype=np.int64),
+        left=np.array(builder.left, dtype=np.int64),
+        right=np.array(builder.right, dtype=np.int64),
+        split=np.array(builder.split, dtype=np.int64),
         value=values,
     )
-    return forest, grower.splits
+    return forest, builder.splits
 
 
 @dataclass
 class _Box:
-    """What the splits above leave of each column: bins ``[lo, hi)``, missing or not; or a set of bins."""
+    """Describe the values that reach a node, by column.
+
+    Attributes
+    ----------
+    lo, hi : ndarray of shape (n_columns,), int64
+        Bins ``[lo, hi)`` of a numeric column.
+    missing : ndarray of shape (n_columns,), bool
+        Whether missing values of a numeric column reach the node.
+    sets : dict of int to ndarray of shape (n_bins,), bool
+        For each categorical column, the bins that reach the node.
+    """
 
     lo: NDArray[np.int64]
     hi: NDArray[np.int64]
@@ -93,6 +72,7 @@ class _Box:
     sets: dict[int, NDArray[np.bool_]]
 
     def side(self, split: _Split, left: bool) -> _Box:
+        """Return the values that reach the left or the right child."""
         lo, hi, missing, sets = self.lo.copy(), self.hi.copy(), self.missing.copy(), self.sets
         c = split.column
         if split.members is not None:
@@ -108,6 +88,8 @@ class _Box:
 
 @dataclass
 class _Split:
+    """Describe a split of one column: by bins below ``cut``, or by a set of bins."""
+
     column: int
     cut: int = 0
     missing_left: bool = False
@@ -115,7 +97,7 @@ class _Split:
 
 
 class _TreeBuilder:
-    """Grows one tree after the other; the nodes of all are kept in flat lists."""
+    """Build one tree after the other, with the nodes of all trees in flat lists."""
 
     def __init__(self, ensemble: LeafEnsemble, removed: NDArray[np.bool_]) -> None:
         self.ensemble = ensemble
@@ -127,22 +109,22 @@ class _TreeBuilder:
         self.split: list[int] = []
         self.leaves: dict[int, NDArray[np.int64]] = {}
 
-    def grow(self, tree: int) -> int:
-        """Grow one tree; returns its root."""
+    def build(self, tree: int) -> int:
+        """Build one tree; return its root."""
         reachable, box = self._unpack(tree)
         first_leaf = self.ensemble.tree_ptr[tree]
         root = self._node()
         todo = [(root, reachable, box)]
         while todo:
             node, rows, box = todo.pop()
-            found = self._separate(rows) if len(rows) > 1 else None
-            if found is not None:
-                split, n_left = found
+            separation = self._separate(rows) if len(rows) > 1 else None
+            if separation is not None:
+                split, n_left = separation
                 sides = rows[:n_left], rows[n_left:]
                 rest = rows[:0]
             else:
                 choice = self._decide(rows, box)
-                if choice is None:  # nothing is left to ask
+                if choice is None:  # No kept condition distinguishes the leaves.
                     self.leaves[node] = first_leaf + rows
                     continue
                 split, sides, rest = choice
@@ -165,12 +147,21 @@ class _TreeBuilder:
         return root
 
     def _node(self) -> int:
+        """Add a node; return its number."""
         for column in (self.left, self.right, self.split):
             column.append(-1)
         return len(self.left) - 1
 
     def _unpack(self, tree: int) -> tuple[NDArray[np.int64], _Box]:
-        """Lay out a tree's conditions, leaves by columns (kept used_features first); say which can be reached."""
+        """Lay out a tree's conditions as tables of leaves by columns, kept features first.
+
+        Returns
+        -------
+        reachable : ndarray of int64
+            Leaves whose conditions on kept features can hold.
+        box : _Box
+            All values.
+        """
         ensemble, conditions, grid = self.ensemble, self.ensemble.conditions, self.ensemble.grid
         a, b = ensemble.tree_ptr[tree : tree + 2]
         entries = slice(ensemble.leaf_ptr[a], ensemble.leaf_ptr[b])
@@ -193,7 +184,9 @@ class _TreeBuilder:
         }
         by_set = np.isin(column, list(self.sets))
         if (conditions.mask[condition[~by_set]] >= 0).any():
-            raise ValueError("cannot export a model with sets of bins on a numeric feature")
+            raise ValueError(
+                "cannot export a model that splits a numeric feature by a set of bins: expected intervals"
+            )
         interval = row[~by_set], column[~by_set]
         ids = condition[~by_set]
         self.lo[interval], self.hi[interval] = conditions.lo[ids], conditions.hi[ids]
@@ -219,7 +212,7 @@ class _TreeBuilder:
         return np.flatnonzero(met), box
 
     def _separate(self, rows: NDArray[np.int64]) -> tuple[_Split, int] | None:
-        """A split that sends the first leaves left and the others right, and the number of the former."""
+        """Return a split that sends the first leaves left and the others right, and the number of the first leaves."""
         highest = np.maximum.accumulate(self.hi[rows])[:-1]
         lowest = np.minimum.accumulate(self.lo[rows][::-1])[::-1][1:]
         before, after = _either_side(self.missing[rows])
@@ -234,19 +227,19 @@ class _TreeBuilder:
         if c in self.sets:
             return _Split(c, members=_either_side(self.sets[c][rows])[0][i]), i + 1
         cut, missing_left = lowest[i, c], bool(before[i, c])
-        if cut == _NOWHERE:  # nothing but missing goes right
+        if cut == _NOWHERE:  # Only missing values go right.
             cut = highest[i, c]
         return _Split(c, cut=cut, missing_left=missing_left), i + 1
 
     def _decide(
         self, rows: NDArray[np.int64], box: _Box
     ) -> tuple[_Split, tuple[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]] | None:
-        """The split that decides most leaves: those on its sides, and those that it does not decide."""
+        """Return the split that decides most leaves, the leaves of both its sides, and the undecided leaves."""
         best, most = None, (0, 0)
         for split, in_left, in_right in self._candidates(rows, box):
             score = int((in_left | in_right).sum()), 0
             if split.members is None and box.missing[split.column]:
-                # better if it also turns missing away from leaves that do not take it
+                # Tie-break: prefer the direction that keeps missing values out of leaves they cannot reach.
                 away = in_right if split.missing_left else in_left
                 score = score[0], int((away & ~self.missing[rows, split.column]).sum())
             if score[0] and score > most:
@@ -261,7 +254,7 @@ class _TreeBuilder:
     def _candidates(
         self, rows: NDArray[np.int64], box: _Box
     ) -> list[tuple[_Split, NDArray[np.bool_], NDArray[np.bool_]]]:
-        """Splits on kept used_features at a condition that does not hold everywhere, and which leaves they decide."""
+        """Return all splits at a bound of a condition on a kept feature, with the leaves that go left, and right."""
         out = []
         for c in np.flatnonzero(self.kept).tolist():
             if c in self.sets:
@@ -286,7 +279,7 @@ class _TreeBuilder:
 
 
 def _either_side(flags: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """For every gap between rows: which flags are set in a row before it, and which in one after it."""
+    """Return, for every gap between rows, the flags set in any row before it, and in any row after it."""
     before = np.logical_or.accumulate(flags)[:-1]
     after = np.logical_or.accumulate(flags[::-1])[::-1][1:]
     return before, after

@@ -1,0 +1,35 @@
+"""Trees rebuilt from leaves are the trees that were read, or sum to the same boxes."""
+
+from dataclasses import replace
+
+import numpy as np
+from _debiased_models import MODELS, assert_float32_close, codes, debiased_margin, leaf_weights, read, rows_of
+
+from skglex._input import bin_all
+from skglex.export._onnx import onnx_model
+from skglex.export._rebuild_trees import rebuild_trees
+
+
+def test_binary_trees_are_rebuilt():
+    for name in ("squared error", "partition", "multi-class"):
+        model = MODELS[name]()
+        ensemble = read(model).ensemble
+        forest, _ = rebuild_trees(ensemble, np.zeros(len(ensemble.grid.features), bool), ensemble.value)
+        assert len(forest.left) == 2 * ensemble.n_leaves - (len(ensemble.tree_ptr) - 1)
+        np.testing.assert_array_equal(forest.value[forest.leaves()], ensemble.value)
+
+
+def test_boxes_that_are_not_trees(run_onnx):
+    """The leaves are in any order, some are missing, some occur twice: a sum of boxes, as in a planted forest."""
+    for name in ("squared error", "partition"):
+        model = MODELS[name]()
+        source = read(model)
+        gone, weight = leaf_weights(
+            source.ensemble, bin_all(rows_of(model), source.input, source.ensemble.grid), {0}, "empirical"
+        )
+        keep = ~gone[source.ensemble.condition_feature]
+        boxes = source.ensemble.keep_conditions(keep, source.ensemble.value * weight[:, None])
+        bins = bin_all(rows_of(model), source.input, boxes.grid)
+        expected = debiased_margin(boxes, bins, gone & False, np.ones(boxes.n_leaves))
+        exported = onnx_model(replace(source, ensemble=boxes))
+        assert_float32_close(run_onnx(exported, codes(rows_of(model)))["margin"], expected)

@@ -1,0 +1,191 @@
+"""Debiased boosters predict the debiased margin and stay ordinary XGBoost models."""
+
+import json
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from _debiased_models import (
+    FRAME,
+    MODELS,
+    N,
+    X,
+    Y,
+    assert_float32_close,
+    categorical,
+    debias,
+    debiased_margin,
+    early_stopped,
+    is_frame,
+    leaf_weights,
+    read,
+    regressor,
+    rows_of,
+)
+
+from skglex import GlexDecomposer
+from skglex._input import bin_all
+from skglex.export._xgboost import debiased_booster
+
+
+def export(model, removed, weighting="empirical"):
+    """Return the booster and the margin that it should have."""
+    _, _, weight, expected = debias(model, removed, weighting)
+    return debiased_booster(model, removed, weight), expected
+
+
+def margin(booster, rows):
+    data = xgb.DMatrix(rows, enable_categorical=True)
+    return booster.predict(data, output_margin=True).reshape(len(rows), -1)
+
+
+def trees_of(booster):
+    return json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"]
+
+
+def used_features(booster):
+    return {
+        feature
+        for tree in trees_of(booster)
+        for feature, left in zip(tree["split_indices"], tree["left_children"])
+        if left >= 0
+    }
+
+
+@pytest.mark.parametrize("weighting", ["empirical", "path_dependent"])
+@pytest.mark.parametrize("name", MODELS)
+def test_booster_is_the_debiased_model(name, weighting):
+    model = MODELS[name]()
+    removed = {0, 6} if is_frame(model) else {0, 3}
+    booster, expected = export(model, removed, weighting)
+    rows = rows_of(model)
+    assert_float32_close(margin(booster, rows), expected)
+    assert not used_features(booster) & removed
+    other = rows.copy()
+    if is_frame(model):
+        other["a"] = np.nan
+    else:
+        other[:, list(removed)] = 1e30
+    np.testing.assert_array_equal(margin(booster, other), margin(booster, rows))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_booster_stays_a_drop_in(name, tmp_path):
+    model = MODELS[name]()
+    booster, expected = export(model, {1})
+    original = model.get_booster()
+    assert booster.feature_names == original.feature_names
+    assert booster.feature_types == original.feature_types
+    assert booster.num_features() == original.num_features()
+    old, new = (json.loads(b.save_raw("json"))["learner"] for b in (original, booster))
+    assert new["learner_model_param"] == old["learner_model_param"]
+    assert new["objective"] == old["objective"]
+    assert not {"best_iteration", "best_score"} & set(booster.attributes())
+    for suffix in ("json", "ubj"):
+        booster.save_model(tmp_path / f"model.{suffix}")
+        loaded = type(model)()
+        loaded.load_model(tmp_path / f"model.{suffix}")
+        kept = loaded.predict(rows_of(model), output_margin=True).reshape(expected.shape)
+        np.testing.assert_array_equal(kept, margin(booster, rows_of(model)))
+    if isinstance(model, xgb.XGBClassifier):
+        assert loaded.n_classes_ == model.n_classes_
+        assert loaded.predict_proba(X).shape == (N, model.n_classes_)
+
+
+def test_nodes_are_numbered_as_xgboost_expects():
+    booster, _ = export(MODELS["partition"](), {0, 6})
+    for t, tree in enumerate(trees_of(booster)):
+        left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
+        inner = left >= 0
+        assert tree["id"] == t
+        assert int(tree["tree_param"]["num_nodes"]) == len(left)
+        np.testing.assert_array_equal(right[inner], left[inner] + 1)
+        parents = np.array(tree["parents"])
+        np.testing.assert_array_equal(parents[left[inner]], np.flatnonzero(inner))
+        np.testing.assert_array_equal(parents[right[inner]], np.flatnonzero(inner))
+
+
+def test_booster_keeps_rounds_and_categories():
+    model = categorical(1)
+    booster, _ = export(model, {0})
+    assert booster.num_boosted_rounds() == model.n_estimators
+    # a frame whose categories have other codes
+    shuffled = FRAME.assign(h=FRAME["h"].cat.reorder_categories(list("LKJIHGFEDCBA")))
+    if hasattr(booster, "get_categories"):  # XGBoost keeps the categories from then on
+        np.testing.assert_array_equal(margin(booster, shuffled), margin(booster, FRAME))
+    source = read(model)
+    n_trees = 5
+    first = source.ensemble.tree_ptr[n_trees]
+    bins = bin_all(FRAME, source.input, source.ensemble.grid)
+    gone, weight = leaf_weights(source.ensemble, bins, {0}, "empirical")
+    weight[first:] = 0
+    expected = debiased_margin(source.ensemble, bins, gone, weight)
+    assert_float32_close(margin(booster[:n_trees], FRAME), expected)
+
+
+def test_early_stopped_booster_has_the_counted_trees():
+    model = early_stopped()
+    assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
+    booster, _ = export(model, {0})
+    assert booster.num_boosted_rounds() == model.best_iteration + 1
+
+
+@pytest.mark.filterwarnings("ignore:.*dart.*is deprecated:UserWarning")
+def test_dart_becomes_gbtree():
+    model = regressor(booster="dart", rate_drop=0.3).fit(X, Y)
+    content = json.loads(model.get_booster().save_raw("json"))["learner"]["gradient_booster"]
+    drop = content.get("weight_drop") or content["model"]["weight_drop"]
+    assert len(set(drop)) > 1
+    booster, expected = export(model, {0, 3})
+    assert_float32_close(margin(booster, X), expected)
+    assert json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "gbtree"
+    weights = np.ones(read(model).ensemble.n_leaves)
+    assert_float32_close(margin(debiased_booster(model, set(), weights), X), margin(model.get_booster(), X))
+
+
+def test_contributions_are_those_of_the_kept_components():
+    model = regressor(max_depth=4).fit(X, Y)
+    removed = {0, 3}
+    booster, _ = export(model, removed, "path_dependent")
+    decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X)
+    expected = np.zeros(X.shape)
+    for component, column in zip(decomposer.components_, decomposer.transform(X).T):
+        features = [int(name[1:]) for name in component.features]
+        if not removed & set(features):
+            expected[:, features] += column[:, None] / len(features)
+    contributions = booster.predict(xgb.DMatrix(X), pred_contribs=True)
+    assert_float32_close(contributions[:, :-1], expected)
+    np.testing.assert_allclose(contributions[:, -1], decomposer.intercept_, rtol=1e-5)
+
+
+def test_removing_everything_or_nothing():
+    model = regressor().fit(X, Y)
+    booster, expected = export(model, set(range(6)))
+    assert np.ptp(expected) == 0
+    assert_float32_close(margin(booster, X), expected)
+    assert booster.trees_to_dataframe()["Feature"].eq("Leaf").all()
+    booster, _ = export(model, set())
+    np.testing.assert_array_equal(margin(booster, X), margin(model.get_booster(), X))
+    assert len(booster.get_dump()) == model.n_estimators
+
+
+def test_bare_booster_and_no_trees():
+    model = regressor().fit(X, Y)
+    _, _, weight, _ = debias(model, {0})
+    wrapped, bare = (debiased_booster(m, {0}, weight) for m in (model, model.get_booster()))
+    np.testing.assert_array_equal(margin(wrapped, X), margin(bare, X))
+    empty = xgb.train({}, xgb.DMatrix(X, Y), num_boost_round=0)
+    assert debiased_booster(empty, {0}, np.empty(0)).num_boosted_rounds() == 0
+    with pytest.raises(ValueError, match="leaf_weight has 3 entries"):
+        debiased_booster(model, {0}, np.ones(3))
+
+
+def test_a_removed_feature_adds_trees_but_hardly_nodes():
+    model = regressor(n_estimators=30, max_depth=6).fit(X, Y)
+    booster, _ = export(model, {0})
+    before, after = (
+        (len(trees), sum(len(tree["left_children"]) for tree in trees))
+        for trees in (trees_of(model.get_booster()), trees_of(booster))
+    )
+    assert before[0] < after[0] < 5 * before[0]
+    assert after[1] < 1.2 * before[1]
