@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import xgboost as xgb
 
-from skglex._input import bin_rows
+from skglex._input import bin_all
 from skglex._leaves._weighting import Background, Empirical, PathDependent
 from skglex._readers._registry import find_reader
 from skglex._utils import DEFAULT_EXECUTION
@@ -116,7 +116,7 @@ def debias(model, removed, weighting="empirical"):
     source = read(model)
     if weighting == "path_dependent" and source.ensemble.ratio is None:
         pytest.skip("this XGBoost keeps no cover of vector leaves")
-    bins = bin_rows(rows_of(model), source.input, source.ensemble.grid)
+    bins = bin_all(rows_of(model), source.input, source.ensemble.grid)
     gone, weight = leaf_weights(source.ensemble, bins, removed, weighting)
     expected = debiased_margin(source.ensemble, bins, gone, weight)
     return source, gone, weight, expected
