@@ -140,7 +140,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         spec = name_categories(Xt, self._model.input, self._model.ensemble.grid)
         self._model = replace(self._model, input=spec)
         if self.weighting == "path_dependent":
-            if self._model.ensemble.ratio is None:
+            if self._model.ensemble.path_ratio is None:
                 raise ValueError(
                     f"weighting='path_dependent' needs node covers, which this {type(model).__name__} does not "
                     "have. Use weighting='empirical'"

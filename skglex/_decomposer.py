@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skglex._dask import is_dask, per_partition
-from skglex._decomposition import Decomposition, TooManyComponents, component_means, strongest
+from skglex._decomposition import Decomposition, TooManyComponents, component_means, top_components
 from skglex._explainer import TreeModelExplainer
 from skglex._input import bin_all, column_names, group_features, output_names, take_rows
 from skglex._leaves import assign_players, require_equal, rounding_of, warn_of_small_background
@@ -291,14 +291,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
 
     def _keep_weights(self) -> None:
         """Where the background is out of this process, keep what is needed of it, for copies that have none."""
-        weights, players = self._decomposition.weights, self._decomposition.players
-        can_keep = getattr(weights.weighting, "can_keep", None)
-        if can_keep is None:
-            return
-        if self._too_many is None:
-            self._decomposition.tables(self._execution)  # filled while the background is within reach
-        if can_keep(int(players.coalition_ptr[-1])) and not players.wide.any():
-            weights.dense(0, weights.groups.n_groups, self._execution)
+        self._decomposition.prepare_copies(self._execution)
 
     def transform(self, X: Any) -> Any:
         """Components of given rows.
@@ -421,7 +414,7 @@ class GlexDecomposer(ComponentsHTMLMixin, TransformerMixin, TreeModelExplainer):
         check_scalar(k, "k", Integral, min_val=1)
         components, background = self.components_, self._background
         if "component_importances" not in self._lazy:
-            found, _ = strongest(self._decomposition, background, k, self._execution)
+            found, _ = top_components(self._decomposition, background, k, self._execution)
         else:
             total = self.component_importances_.reshape(len(components), self._n_outputs).sum(axis=1)
             found = np.argsort(-total, kind="stable")[:k]

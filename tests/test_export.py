@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifi
 
 from skglex import GlexDecomposer
 from skglex._input import InputSpec, bin_rows
-from skglex._leaves._weighting import Background, Empirical, PathDependent
+from skglex._leaves import Background, Empirical, PathDependent
 from skglex._readers import SourceModel
 from skglex._readers._registry import find_reader
 from skglex._readers._treelite import from_treelite
@@ -123,7 +123,7 @@ def debiased_margin(ensemble, bins, gone, weight):
 def export(model, removed, weighting="empirical"):
     """The booster, the margin it should have, and what it was made from."""
     read = find_reader(model)(model)
-    if weighting == "path_dependent" and read.ensemble.ratio is None:
+    if weighting == "path_dependent" and read.ensemble.path_ratio is None:
         pytest.skip("this XGBoost keeps no cover of vector leaves")
     bins = bin_rows(rows_of(model), read.input, read.ensemble.grid)
     gone, weight = leaf_weights(read.ensemble, bins, removed, weighting)

@@ -93,7 +93,7 @@ def _to_nodes(term: Term) -> Nodes:
         value=value,
         output=ensemble.output[first_leaf],
         base=term.weight * ensemble.base,
-        share=ensemble.share,
+        share=ensemble.cover_ratio,
         categories=categories,
         listed_right=listed_right,
     )

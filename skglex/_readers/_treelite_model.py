@@ -26,7 +26,7 @@ def read(model: treelite.Model) -> SourceModel:
     """Read a model that treelite has imported or built; its cover is ``sum_hess``, else ``data_count``."""
     as_float32 = model.input_type == "float32"
     ensemble = from_treelite(model, as_float32=as_float32)
-    if ensemble.ratio is None:
+    if ensemble.path_ratio is None:
         ensemble = from_treelite(model, as_float32=as_float32, cover="data_count")
     field = model.get_header_accessor().get_field
     link = str(field("postprocessor"))

@@ -77,7 +77,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
                 "train on fewer bins (max_bin)"
             )
         tables = decomposer._decomposition.layout(decomposer._execution)
-        columns = grid.features[tables.axis_feature[list(tables.axes(i))]].tolist()
+        columns = grid.features[tables.axis_features(i)].tolist()
         components.append({"name": component.name, "features": list(component.features), "columns": columns})
         edges += [axis.edges for axis in axes if not axis.categorical]
         values.append(np.ravel(table))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import component_means, shapley_means, strongest, sum_by_feature_and_order
+from skglex._decomposition import component_means, shapley_means, sum_by_feature_and_order, top_components
 from skglex._leaves import Background
 from skglex.inspection._tables import as_table, label_columns, weighted_bins
 
@@ -82,7 +82,7 @@ def component_importance(
     decomposer._require_components()
     orders = decomposer._decomposition.orders
     if by == "component":
-        chosen, means = strongest(
+        chosen, means = top_components(
             decomposer._decomposition,
             background,
             len(orders) if k is None else int(k),
