@@ -24,7 +24,7 @@ from skglex._decomposition import (
     average_out,
     component_means,
     shapley_means,
-    strongest,
+    top_components,
 )
 from skglex._input import (
     column_names,
@@ -286,7 +286,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
         self._cache: dict[str, Any] = {}  # what is computed on first access
         self._list_components(Xt)
-        self._keep_weights()
+        self._decomposition.prepare_copies(self._execution)
         return self
 
     def _decompose(self) -> Decomposition:
@@ -314,17 +314,6 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             return
         self._component_names = column_names(names, self._decomposition.index.sets, self.separator)
         self._column_names()  # raises if two names are equal
-
-    def _keep_weights(self) -> None:
-        """Precompute the weights if the background is in Dask partitions, which pickled copies cannot reach."""
-        weights, players = self._decomposition.weights, self._decomposition.players
-        can_keep = getattr(weights.weighting, "can_keep", None)
-        if can_keep is None:
-            return
-        if self._too_many is None:
-            self._decomposition.tables(self._execution)
-        if can_keep(int(players.coalition_ptr[-1])) and not players.wide.any():
-            weights.dense(0, weights.groups.n_groups, self._execution)
 
     # -- components ---------------------------------------------------------------------------
 
@@ -462,7 +451,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         check_scalar(k, "k", Integral, min_val=1)
         components, background = self.components_, self._fitted.background
         if "component_importances" not in self._cache:
-            ranking, _ = strongest(self._decomposition, background, k, self._execution)
+            ranking, _ = top_components(self._decomposition, background, k, self._execution)
         else:
             total = self.component_importances_.reshape(len(components), self._n_outputs).sum(axis=1)
             ranking = np.argsort(-total, kind="stable")[:k]
@@ -709,8 +698,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         if self._too_many is not None:
             count, exact = self._too_many
             raise error(
-                f"the model has {'' if exact else 'at least '}{count:,} components, more than max_components={self.max_components:,}. Set "
-                "max_interaction (2 gives main effects and pairs), restrict features, join columns with "
+                f"the model has {'' if exact else 'at least '}{count:,} components, more than "
+                f"max_components={self.max_components:,}. Set max_interaction (2 gives main effects and pairs), restrict features, join columns with "
                 "feature_groups, or raise max_components. SHAP values, interactions and partial dependence work all "
                 "the same"
             )

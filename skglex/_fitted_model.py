@@ -301,7 +301,7 @@ def read_model(
     fitted.check_columns(Xt)
     fitted = replace(fitted, source=replace(source, input=name_categories(Xt, source.input, fitted.grid)))
     if path_dependent:
-        if source.ensemble.ratio is None:
+        if source.ensemble.path_ratio is None:
             raise ValueError(
                 f"weighting='path_dependent' needs node covers, which this {type(model).__name__} does not have. "
                 "Use weighting='empirical'"

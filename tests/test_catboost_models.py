@@ -597,7 +597,9 @@ def classifier_on(frame, **params):
 
 @pytest.mark.mutation
 def test_unfitted_base_class():
-    with pytest.raises(ValueError, match="the CatBoost is not fitted. Call its fit method first, or pass y"):
+    with pytest.raises(
+        ValueError, match=r"the CatBoost is not fitted\. Call its fit method first, or pass y"
+    ):
         find_reader(cb.CatBoost(SMALL))(cb.CatBoost(SMALL))
     with pytest.raises(ValueError, match=r"requires y|not fitted"):
         GlexDecomposer(cb.CatBoost(SMALL)).fit(X)

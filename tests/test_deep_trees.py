@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 from skglex import FeatureRemover, GlexDecomposer
 from skglex._decomposition import _shapley
 from skglex._input import bin_all
-from skglex._leaves._leaf_sum import LeafSum
+from skglex._leaves import LeafSum
 from skglex._utils import budgets
 from skglex.datasets import load_bike_sharing
 
@@ -146,7 +146,9 @@ def test_at_most_64_features_on_a_path():
         assert np.allclose(decomposer.partial_dependence([j], X), expected + mean, **EXACT)
     assert np.allclose(decomposer.shap_values(X).sum(axis=1), y - mean, **EXACT)
     deeper = DecisionTreeRegressor(random_state=0).fit(np.eye(66)[:, :65], np.append(y, 0.5))
-    with pytest.raises(ValueError, match="splits on 65 features along one path; at most 64"):
+    with pytest.raises(
+        ValueError, match="splits on 65 features along one path, and skglex supports at most 64"
+    ):
         GlexDecomposer(deeper, max_interaction=1).fit(np.eye(66)[:, :65])
 
 
@@ -154,7 +156,7 @@ def test_at_most_64_features_on_a_path():
 def test_too_many_comparisons_are_refused(wide_forest, monkeypatch):
     X, forest = wide_forest
     decomposer = GlexDecomposer(forest).fit(X)
-    n = int(decomposer._decomposition.players.wide.sum()) * 50 * 400
+    n = int(decomposer._decomposition.players.long_path.sum()) * 50 * 400
     monkeypatch.setattr(budgets, "comparisons", n - 1)
     with pytest.raises(ValueError, match=r"compare 50 rows with 400 background rows, .* comparisons"):
         decomposer.shap_values(X[:50])

@@ -17,16 +17,32 @@ import numba
 import numpy as np
 import pytest
 
-from skglex._kernels import _compile
+from skglex._kernels import compilation
+from skglex._kernels.arguments import (
+    Axes,
+    Conditions,
+    Events,
+    Paths,
+    PlayerArrays,
+    RankedSubsets,
+    TableLayout,
+)
 from skglex._kernels.bitsets import add_near_misses
-from skglex._kernels.coalitions import _shapley, _shapley_interactions, _sum_over_subsets
-from skglex._kernels.component_tables import condition_events, distinct_patterns, subset_rank
-from skglex._kernels.long_paths import binomials, ranked_from_ratios, sum_ranked_subsets
-from skglex._kernels.moments import mean_absolute
+from skglex._kernels.coalitions import ranked_from_ratios, signed_weight, sum_ranked_subsets
+from skglex._kernels.component_tables import condition_events, mean_absolute
 from skglex._kernels.patterns import BLOCK, violations
-from skglex._leaves._grid import Grid
-from skglex._leaves._leaves import Conditions
-from skglex._leaves._weighting import Background, binomial_ranks
+from skglex._kernels.shapley import shapley_pairs, shapley_values
+from skglex._kernels.subsets import (
+    binomials,
+    count_members,
+    distinct_patterns,
+    first_subset,
+    last_subset,
+    next_subset,
+    subset_rank,
+    sum_over_subsets,
+)
+from skglex._leaves import Background, Grid, subset_ranks
 
 ROOT = Path(__file__).parents[1]
 RNG = np.random.default_rng(0)
@@ -89,15 +105,17 @@ def test_mean_absolute():
     bins = np.stack([RNG.integers(0, 4, size=1500), RNG.integers(0, 2, size=1500)]).astype(np.uint16)
     weight, tables = RNG.random(1500), RNG.normal(size=13)
     maps = np.array([0, 1, 1, 2, 0, 1], np.int32)
-    ptr, used_features, map_ptr, stride = (
-        np.array([0, 2]),
-        np.array([0, 1]),
-        np.array([0, 4]),
-        np.array([2, 1]),
+    layout = TableLayout(
+        axes=Axes(ptr=np.array([0, 2]), feature=np.array([0, 1])),
+        size=np.array([3, 2]),
+        stride=np.array([2, 1]),
+        map_ptr=np.array([0, 4]),
+        maps=maps,
+        table_ptr=np.array([1]),
+        n_cells=np.array([6]),
     )
-    one, out = np.array([0]), np.empty((1, 2))
-    layout = (ptr, used_features, map_ptr, maps, stride, np.array([1]), np.array([6]))
-    mean_absolute(bins, weight, *layout, tables, one, out)
+    out = np.empty((1, 2))
+    mean_absolute(bins, weight, layout, tables, np.array([0]), out)
     values = tables[1:].reshape(2, 3, 2)[:, maps[bins[0]], bins[1]]
     assert np.allclose(out[0], np.average(np.abs(values), axis=1, weights=weight), atol=1e-12)
 
@@ -111,46 +129,47 @@ def test_violations_and_events():
     expected = sum((~inside[c][bins[0, 100:300]]).astype(int) << bit for bit, c in enumerate(ids))
     assert np.array_equal(pattern[:200], expected)
 
-    ptr, at, sign = np.empty(6, np.int64), np.empty(40, np.int32), np.empty(40, np.int8)
-    condition_events(conditions, np.array([7]), ptr, at, sign, True)
+    events = Events(np.empty(6, np.int64), np.empty(40, np.int32), np.empty(40, np.int8))
+    assert condition_events(conditions, np.array([7]), events) == events.ptr[5]
     for c in range(5):
-        corners = np.zeros(8)
-        np.add.at(corners, at[ptr[c] : ptr[c + 1]], sign[ptr[c] : ptr[c + 1]])
+        corners, of_condition = np.zeros(8), slice(events.ptr[c], events.ptr[c + 1])
+        np.add.at(corners, events.bin[of_condition], events.sign[of_condition])
         assert np.array_equal(np.cumsum(corners)[:7], inside[c])
 
 
 def test_distinct_patterns():
     table = np.full(4 * BLOCK, -1, np.int64)
-    used_feature, found = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
+    number, distinct = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
     for high in (3, 2**63):
         pattern = RNG.integers(0, high, size=BLOCK, dtype=np.uint64)
-        n = distinct_patterns(pattern, BLOCK, table, used_feature, found)
+        n = distinct_patterns(pattern, BLOCK, table, number, distinct)
         assert n == len(np.unique(pattern))
-        assert np.array_equal(found[used_feature], pattern)
+        assert np.array_equal(distinct[number], pattern)
         assert (table == -1).all()
 
 
 def test_sum_over_subsets():
     f = RNG.normal(size=16)
     expected = [sum(f[b] for b in range(16) if b & a == b) for a in range(16)]
-    _sum_over_subsets(f, 4)
+    sum_over_subsets(f, 4)
     assert np.allclose(f, expected, atol=1e-12)
 
 
-def played(fixed, met, k):
-    """What the leaf pays to every coalition of its players."""
-    return {t: fixed[t] if t & met == t else 0.0 for t in range(1 << k)}
+def payments(weight, met, k):
+    """Return what the leaf pays to every coalition of its players."""
+    return {t: weight[t] if t & met == t else 0.0 for t in range(1 << k)}
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 def test_shapley(k):
-    fixed = RNG.random(1 << k)
+    weight = RNG.random(1 << k)
     n_bits = np.array([bin(t).count("1") for t in range(1 << k)])
+    assert np.array_equal(count_members(k), n_bits)
     values, pairs = np.empty((k, 1 << k)), np.empty((k * (k - 1) // 2, 1 << k))
-    _shapley(fixed, k, n_bits, values)
-    _shapley_interactions(fixed, k, n_bits, pairs)
+    shapley_values(weight, k, n_bits, values)
+    shapley_pairs(weight, k, n_bits, pairs)
     for violated in range(1 << k):
-        v = played(fixed, (1 << k) - 1 - violated, k)
+        v = payments(weight, (1 << k) - 1 - violated, k)
         for i in range(k):
             expected = sum(
                 factorial(n_bits[t]) * factorial(k - 1 - n_bits[t]) / factorial(k) * (v[t | 1 << i] - v[t])
@@ -178,15 +197,25 @@ def test_ranks(max_order):
         (t for t in range(1 << k) if bin(t).count("1") <= max_order), key=lambda t: (bin(t).count("1"), t)
     )
     assert [subset_rank(np.uint64(t), choose, offset) for t in masks] == list(range(len(masks)))
+    for n in range(max_order + 1):
+        of_size = [t for t in masks if t.bit_count() == n]
+        assert (first_subset(n), last_subset(n, k)) == (of_size[0], of_size[-1])
+        assert [next_subset(np.uint64(t)) for t in of_size[:-1]] == of_size[1:]
 
-    # one leaf, one condition per feature
-    leaf_ptr, players, n_players = np.array([0, k]), np.arange(k, dtype=np.uint8), np.array([k])
-    leaves, start = np.array([0]), np.array([0])
+    # Each feature of the only leaf has one condition.
+    paths = Paths(np.array([0, k]), np.arange(k, dtype=np.int32))
+    players = PlayerArrays(np.arange(k, dtype=np.uint8), np.arange(k), np.array([k]))
     ratio = RNG.random(k)
     out = np.empty(len(masks))
-    ranked_from_ratios(leaf_ptr, ratio, players, n_players, leaves, start, max_order, out)
+    wanted = RankedSubsets(np.array([0]), np.array([0]), len(masks), max_order)
+    ranked_from_ratios(paths, ratio, players, wanted, out)
     expected = [np.prod([ratio[i] for i in range(k) if not t >> i & 1]) for t in masks]
     assert np.allclose(out, expected, atol=1e-15)
+    largest = masks[-1]
+    for v in (t for t in masks if t & largest == t):
+        sign = (-1) ** (largest ^ v).bit_count()
+        signed = signed_weight(out, np.uint64(largest), np.uint64(v), True, choose, offset)
+        assert signed == sign * out[masks.index(v)]
 
 
 @pytest.mark.parametrize("equal", [True, False])
@@ -203,7 +232,7 @@ def test_ranked_shares_of_the_background(max_order, equal):
         mask=np.array([-1, -1, -1, -1, -1, -1, 0]),
         masks=np.array([1, 0, 1, 1], np.uint8),
     )
-    players = np.array([0, 1, 2, 3, 4, 5, 1], np.uint8)
+    players = PlayerArrays(np.array([0, 1, 2, 3, 4, 5, 1], np.uint8), np.zeros(7, np.int64), np.array([6]))
     bins = np.array([RNG.integers(0, n, 3000) for n in n_bins], np.uint16)
     met = np.empty((7, 3000), bool)
     for c in range(7):
@@ -218,17 +247,19 @@ def test_ranked_shares_of_the_background(max_order, equal):
         weight[met[[i for i in range(6) if not t >> i & 1]].all(axis=0)].sum() / weight.sum() for t in masks
     ]
     back = Background(bins, weight)
-    out, leaves, start = np.zeros(len(masks)), np.array([0]), np.array([0])
-    path = np.array([0, 7]), np.arange(7, dtype=np.int32), players, np.array([6])
+    out = np.zeros(len(masks))
+    paths, ranks = Paths(np.array([0, 7]), np.arange(7, dtype=np.int32)), subset_ranks(6)
+    wanted = RankedSubsets(np.array([0]), np.array([0]), len(masks), max_order)
     for block in back.bit_sets(n_bins):
-        add_near_misses(*block, conditions, *path, leaves, start, max_order, *binomial_ranks(6), out)
-    sum_ranked_subsets(path[-1], leaves, start, max_order, *binomial_ranks(6), back.total, out)
-    # sums of 3,000 weights in another order
+        add_near_misses(block, conditions, paths, players, wanted, ranks, out)
+    sum_ranked_subsets(players, wanted, ranks, back.total, out)
+    # The 3,000 weights are summed in another order.
     assert np.allclose(out, expected, rtol=0, atol=1e-12)
 
 
 def public_kernels():
-    for path in sorted((ROOT / "skglex" / "kernels").glob("[a-z]*.py")):
+    package = ROOT / "skglex"
+    for path in sorted([*package.glob("_kernels/[a-z]*.py"), *package.glob("_planted/_kernels/[a-z]*.py")]):
         yield from re.findall(r"^@njit.*\ndef ([a-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
@@ -295,12 +326,12 @@ def test_kernels_are_compiled_anew_where_there_is_no_place_for_a_cache(monkeypat
 
         monkeypatch.setattr(numba, "njit", njit)
 
-    _compile._warn_once.cache_clear()
+    compilation._warn_once.cache_clear()
     refuse("cannot cache function 'twice': no locator available for file 'x.py'")
-    with pytest.warns(UserWarning, match="set NUMBA_CACHE_DIR"):
-        twice = _compile.njit(cache=True, nogil=True)(lambda x: 2 * x)
+    with pytest.warns(UserWarning, match="Set NUMBA_CACHE_DIR"):
+        twice = compilation.njit(cache=True, nogil=True)(lambda x: 2 * x)
     assert twice(2.5) == 5
-    _compile.njit(cache=True, nogil=True)(lambda x: x)  # says it once
+    compilation.njit(cache=True, nogil=True)(lambda x: x)  # says it once
     refuse("something else")
     with pytest.raises(RuntimeError, match="something else"):
-        _compile.njit(cache=True, nogil=True)(lambda x: x)
+        compilation.njit(cache=True, nogil=True)(lambda x: x)

@@ -14,10 +14,8 @@ from skglex._decomposition import Decomposition, average_out
 from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.bitsets import count_ones, fill_bits, rank_bins
 from skglex._kernels.leaf_extraction import measure_trees
-from skglex._leaves._leaf_sum import LeafSum
-from skglex._leaves._patterns import GROUP_BITS, group_patterns
-from skglex._leaves._players import assign_players
-from skglex._leaves._weighting import Background, PathDependent
+from skglex._leaves import Background, LeafGames, LeafSum, PathDependent, assign_players, group_patterns
+from skglex._leaves._patterns import GROUP_BITS
 from skglex._utils import DEFAULT_EXECUTION, budgets
 from skglex.exceptions import ZeroCoverWarning
 
@@ -88,7 +86,7 @@ class Plain:
             yield from self._walk(
                 child,
                 meets,
-                {**ratio, used_feature: ratio.get(used_feature, 1.0) * self.ensemble.share[child]},
+                {**ratio, used_feature: ratio.get(used_feature, 1.0) * self.ensemble.cover_ratio[child]},
                 value,
                 output,
             )
@@ -179,7 +177,7 @@ def test_extract_leaves(plain):
         assert ensemble.condition_feature[own].tolist() == sorted(leaf.inside)
         for c, s in zip(ensemble.leaf_condition[own], sorted(leaf.inside)):
             assert_array_equal(bins_of(ensemble.conditions, c, plain.n_bins[s]), leaf.inside[s])
-        assert_allclose(ensemble.ratio[own], [leaf.ratio[s] for s in sorted(leaf.inside)], rtol=1e-15)
+        assert_allclose(ensemble.path_ratio[own], [leaf.ratio[s] for s in sorted(leaf.inside)], rtol=1e-15)
 
 
 def bins_of(conditions, c, n_bins):
@@ -205,26 +203,24 @@ def test_group_leaves(plain):
     # a leaf's conditions follow from its group's pattern
     group_of = np.repeat(np.arange(groups.n_groups), np.diff(groups.group_leaf))
     for e, leaf in enumerate(ensemble.condition_leaf):
-        for at in range(*groups.entry_ptr[group_of[leaf] : group_of[leaf] + 2]):
-            if groups.bit_of_entry[at] == groups.bit[e]:
+        for at in range(*groups.bit_ptr[group_of[leaf] : group_of[leaf] + 2]):
+            if groups.bit_position[at] == groups.condition_bit[e]:
                 n = plain.n_bins[ensemble.condition_feature[e]]
-                bit = bins_of(ensemble.conditions, groups.condition[at], n)
-                assert_array_equal(
-                    bit != groups.flip[e], bins_of(ensemble.conditions, ensemble.leaf_condition[e], n)
-                )
+                bit = bins_of(ensemble.conditions, groups.bit_condition[at], n)
+                condition = bins_of(ensemble.conditions, ensemble.leaf_condition[e], n)
+                assert_array_equal(bit != groups.condition_flip[e], condition)
                 break
         else:
             raise AssertionError("the leaf's condition has no bit")
 
 
 @weightings
-def test_fixed_weights(plain, players, weighting):
-    """`coalitions_from_ratios`; `pattern_histogram` with `coalitions_from_histogram`; all groups, and the later ones."""
+def test_coalition_weights(plain, players, weighting):
+    """Test `coalitions_from_ratios` (`multiply_ratios`), and `pattern_histogram` with `coalitions_from_histogram`."""
     groups = group_patterns(plain.ensemble)
+    games = LeafGames(plain.ensemble, players, groups)
     for first in {0, groups.n_groups // 2}:
-        fixed = plain.weighting(weighting).table_weights(
-            plain.ensemble, players, groups, first, groups.n_groups
-        )
+        weight = plain.weighting(weighting).table_weights(games, first, groups.n_groups)
         origin = players.coalition_ptr[groups.group_leaf[first]]
         for i in range(groups.group_leaf[first], plain.ensemble.n_leaves):
             leaf = plain.leaves[i]
@@ -233,7 +229,7 @@ def test_fixed_weights(plain, players, weighting):
                 plain.weight(leaf, [s for s, p in position.items() if not v >> p & 1], weighting)
                 for v in range(1 << players.n_players[i])
             ]
-            got = fixed[players.coalition_ptr[i] - origin : players.coalition_ptr[i + 1] - origin]
+            got = weight[players.coalition_ptr[i] - origin : players.coalition_ptr[i + 1] - origin]
             assert_allclose(got, expected, rtol=0, atol=1e-14)
 
 
@@ -266,7 +262,7 @@ def decompose(plain, players, weighting, max_order):
 @pytest.mark.parametrize("max_order", [1, 6])
 @weightings
 def test_tables(plain, players, weighting, max_order):
-    """`mark_axes`, `add_corners`, `sum_corners` and `look_up`."""
+    """Test `count_cells`, `map_bins`, `add_corners`, `sum_corners` and `look_up`."""
     decomposition = decompose(plain, players, weighting, max_order)
     index, tables = decomposition.index, decomposition.tables(DEFAULT_EXECUTION)
     expected = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
@@ -275,12 +271,12 @@ def test_tables(plain, players, weighting, max_order):
     every = np.arange(len(index.sets))
     tables.look_up(plain.bins, every, every, plain.ensemble.n_outputs, out, DEFAULT_EXECUTION)
     for c, members in enumerate(index.sets):
-        axes = tables.axes(c)
+        layout, axes = tables.layout, range(*tables.layout.axes.ptr[c : c + 2])
         assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
-        cells = tuple(tables.maps[tables.map_ptr[a] + plain.bins[tables.axis_feature[a]]] for a in axes)
+        cells = tuple(layout.maps[layout.map_ptr[a] + plain.bins[layout.axes.feature[a]]] for a in axes)
         assert_array_equal(tables.table(c, plain.ensemble.n_outputs)[cells].T, out[c :: len(index.sets)])
         for a in axes:  # a cell ends where any leaf's condition begins or ends
-            s = tables.axis_feature[a]
+            s = layout.axes.feature[a]
             of = [
                 leaf
                 for leaf in plain.leaves
@@ -291,15 +287,15 @@ def test_tables(plain, players, weighting, max_order):
                 if s in leaf.inside:
                     changes |= np.diff(leaf.inside[s])
             cell = np.concatenate([[0], np.cumsum(changes)])
-            assert_array_equal(tables.maps[tables.map_ptr[a] :][: plain.n_bins[s]], cell)
-            assert tables.axis_size[a] == cell[-1] + 1
+            assert_array_equal(layout.maps[layout.map_ptr[a] :][: plain.n_bins[s]], cell)
+            assert layout.size[a] == cell[-1] + 1
 
 
 @pytest.mark.parametrize("max_order", [1, 6])
 @pytest.mark.parametrize("n_rows", [40, 600])
 @weightings
 def test_streamed_components(plain, players, weighting, max_order, n_rows, monkeypatch):
-    """`stream_components` for few rows, `component_tables` for many."""
+    """Test `stream_components` for few rows, `component_pattern_tables` (`leaf_pattern`) for many."""
     decomposition = decompose(plain, players, weighting, max_order)
     index = decomposition.index
     monkeypatch.setattr(budgets, "table_cells", 0)
@@ -317,7 +313,11 @@ def test_streamed_components(plain, players, weighting, max_order, n_rows, monke
 @pytest.mark.parametrize("directly", [False, True])
 @weightings
 def test_shapley_sums(plain, players, weighting, pairs, directly, monkeypatch):
-    """`shapley_tables` with `accumulate`, and `stream_shapley`: the mean gain over all orders of the players."""
+    """Test Shapley values, the mean gain over all orders of the players.
+
+    By `shapley_tables` with `accumulate`, and without tables by `add_shapley_by_quadrature` (`solve_by_quadrature`) or
+    `add_shapley_by_comparison` (`solve_by_comparison`).
+    """
     decomposition = decompose(plain, players, weighting, 6)
     n = decomposition.n_players
     sums = ShapleySums(decomposition.weights, n, pairs=pairs)
@@ -325,7 +325,7 @@ def test_shapley_sums(plain, players, weighting, pairs, directly, monkeypatch):
         leaves = np.flatnonzero(players.n_players > pairs)
         got = np.zeros((plain.ensemble.n_outputs * n ** (1 + pairs), plain.bins.shape[1]))
         if len(leaves):
-            sums._add_directly(leaves, plain.bins, got, None, 0)
+            sums._add_without_tables(leaves, plain.bins, got, DEFAULT_EXECUTION)
         got = got.reshape(plain.ensemble.n_outputs, *(n,) * (1 + pairs), plain.bins.shape[1])
     else:
         got = sums(plain.bins)

@@ -14,7 +14,7 @@ from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
 from skglex._dask._partitions import Partitions, active_client, check_weight, share
-from skglex._leaves import Background, Empirical, LeafEnsemble, PatternGroups, Players, RankedSubsets
+from skglex._leaves import Background, Empirical, LeafEnsemble, LeafGames, Players, RankedSubsets
 from skglex._utils import Execution, budgets
 
 # Partitions whose sums one task adds.
@@ -106,9 +106,9 @@ class PartitionedBackground:
 
 
 class PartitionedEmpirical:
-    """Shares of a partitioned background: those of the partitions, averaged.
+    """Average the empirical weights of the partitions of a background (see `skglex._leaves.Weighting`).
 
-    What was asked for once is kept, for all leaves, and goes along with copies, which need no background then.
+    Weights are kept for all leaves once they are computed. Copies keep them too, and need no background for them.
     """
 
     def __init__(self, background: PartitionedBackground) -> None:
@@ -118,35 +118,50 @@ class PartitionedEmpirical:
     def joint_weights(
         self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], execution: Execution
     ) -> NDArray[np.float64]:
+        """Return E_l of the marked conditions (see `Weighting`)."""
         compute = partial(_joint, ensemble=ensemble, averaged=averaged)
         return self._keep(("joint", np.packbits(averaged).tobytes()), ensemble.n_leaves, compute)
 
-    def table_weights(
-        self, ensemble: LeafEnsemble, players: Players, groups: PatternGroups, first: int, last: int
-    ) -> NDArray[np.float64]:
-        ptr = players.coalition_ptr
-        compute = partial(
-            _fixed, ensemble=ensemble, players=players, groups=groups, first=0, last=groups.n_groups
-        )
-        kept = self._keep(("fixed", _digest(ptr)), int(ptr[-1]), compute)
-        return kept[ptr[groups.group_leaf[first]] : ptr[groups.group_leaf[last]]]
+    def table_weights(self, games: LeafGames, first: int, last: int) -> NDArray[np.float64]:
+        """Return the weights of all coalitions (see `Weighting`)."""
+        ptr, group_leaf = games.players.coalition_ptr, games.groups.group_leaf
+        compute = partial(_tables, games=games)
+        kept = self._keep(("tables", _digest(ptr)), int(ptr[-1]), compute)
+        return kept[ptr[group_leaf[first]] : ptr[group_leaf[last]]]
 
     def ranked_weights(
-        self, ensemble: LeafEnsemble, players: Players, wanted: RankedSubsets, execution: Execution
+        self, games: LeafGames, wanted: RankedSubsets, execution: Execution
     ) -> NDArray[np.float64]:
-        compute = partial(_ranked, ensemble=ensemble, players=players, wanted=wanted)
+        """Return the weights of small coalitions (see `Weighting`)."""
+        compute = partial(_ranked, games=games, wanted=wanted)
         return self._keep(("ranked", _digest(wanted.leaves), wanted.max_order), wanted.size, compute)
 
-    def can_keep(self, size: int) -> bool:
-        """Whether so many numbers more are kept."""
+    def steps_without_tables(self, players: Players, *, pairs: bool) -> float:
+        """Return infinity: only tables avoid the rows of the background (see `Weighting`)."""
+        return np.inf
+
+    def shapley_kernel(
+        self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int
+    ) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """Raise: without tables, SHAP values need all rows of the background (see `Weighting`)."""
+        raise ValueError(_IN_PARTITIONS)
+
+    def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
+        """Compute the weights of components and SHAP values, as far as they are kept (see `Weighting`)."""
+        fill_tables()
+        if self._has_room(int(games.players.coalition_ptr[-1])) and not games.players.long_path.any():
+            self.table_weights(games, 0, games.groups.n_groups)
+
+    def _has_room(self, size: int) -> bool:
+        """Return whether so many more weights may be kept."""
         return sum(map(len, self._kept.values())) + size <= budgets.kept_dask_weights
 
     def _keep(
         self, key: tuple[Any, ...], size: int, compute: Callable[..., NDArray[np.float64]]
     ) -> NDArray[np.float64]:
-        with _LOCK:  # several threads ask for parts of the same
+        with _LOCK:  # Several threads request parts of the same weights.
             if key not in self._kept:
-                if not self.can_keep(size):
+                if not self._has_room(size):
                     raise ValueError(
                         f"the weights of the leaves are {size:,} numbers more, and a background in Dask partitions "
                         f"keeps {budgets.kept_dask_weights:,} at most. Set max_interaction (2 gives main effects and pairs), or "
@@ -191,9 +206,9 @@ def _joint(part: Background, *, ensemble: LeafEnsemble, averaged: NDArray[np.boo
     return Empirical(part).joint_weights(ensemble, averaged, Execution(1))
 
 
-def _fixed(part: Background, *, first: int, last: int, **model: Any) -> NDArray[np.float64]:
-    return Empirical(part).table_weights(**model, first=first, last=last)
+def _tables(part: Background, *, games: LeafGames) -> NDArray[np.float64]:
+    return Empirical(part).table_weights(games, 0, games.groups.n_groups)
 
 
-def _ranked(part: Background, **model: Any) -> NDArray[np.float64]:
-    return Empirical(part).ranked_weights(**model, execution=Execution(1))
+def _ranked(part: Background, *, games: LeafGames, wanted: RankedSubsets) -> NDArray[np.float64]:
+    return Empirical(part).ranked_weights(games, wanted, Execution(1))

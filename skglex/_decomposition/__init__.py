@@ -1,12 +1,12 @@
-"""Split a leaf ensemble into components: which there are, their tables, and everything summed from them."""
+"""Split a leaf ensemble into components: list them, tabulate or stream them, and sum Shapley values."""
 
 from skglex._decomposition._decomposition import Decomposition, average_out
 from skglex._decomposition._explained import Explained, explained
 from skglex._decomposition._importance import (
     component_means,
     shapley_means,
-    strongest,
     sum_by_feature_and_order,
+    top_components,
 )
 from skglex._decomposition._index import TooManyComponents
 
@@ -18,6 +18,6 @@ __all__ = [
     "component_means",
     "explained",
     "shapley_means",
-    "strongest",
     "sum_by_feature_and_order",
+    "top_components",
 ]

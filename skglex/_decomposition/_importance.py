@@ -1,4 +1,4 @@
-"""Mean absolute values over given rows: of components, and of SHAP values."""
+"""Average absolute values over rows: of components, and of SHAP values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition._decomposition import Decomposition
-from skglex._kernels.moments import mean_absolute
+from skglex._kernels.component_tables import mean_absolute
 from skglex._leaves import Background, BackgroundLike
-from skglex._utils import DEFAULT_EXECUTION, Execution, rows_at_a_time, weight_chunks
+from skglex._utils import DEFAULT_EXECUTION, Execution, rows_at_a_time
 
-# Components whose means are computed at a time while the strongest are looked for.
+# Components whose means `top_components` computes at a time.
 _BATCH = 64
+# Components whose means one task computes.
+_COMPONENTS_PER_TASK = 8
 
 
 def component_means(
@@ -22,7 +24,7 @@ def component_means(
     chosen: NDArray[np.int64] | None = None,
     execution: Execution = DEFAULT_EXECUTION,
 ) -> NDArray[np.float64]:
-    """Weighted means of ``|m_S|`` over rows, of all components or of the chosen: shape (n_sets, n_outputs)."""
+    """Return the weighted means of ``|m_S|`` over rows, of all or the chosen components: (n_sets, n_outputs)."""
     if chosen is None:
         chosen = np.arange(len(decomposition.index.sets))
     compute = partial(_component_means, decomposition, chosen=chosen, execution=execution)
@@ -36,21 +38,21 @@ def _component_means(
     chosen: NDArray[np.int64],
     execution: Execution,
 ) -> NDArray[np.float64]:
-    """A tabulated component takes one look at the rows, for the weight in each cell of its table.
+    """Average the absolute values of some components over one background.
 
-    The others are evaluated, chunk of rows by chunk. No array of all rows and all components is ever made.
+    A tabulated component needs only the weight of the rows in each cell of its table. The others are evaluated for
+    one chunk of rows after the other. No array of all rows and all components is ever made.
     """
     bins, weight, tables = background.bins, background.weight, decomposition.tables(execution)
     n_outputs = decomposition.n_outputs
     out = np.empty((len(chosen), n_outputs))
     by_table = np.flatnonzero(tables.tabulated[chosen])
-    parts = [by_table[a:b] for a, b in weight_chunks(np.ones(len(by_table)), 8)]
+    parts = [by_table[i : i + _COMPONENTS_PER_TASK] for i in range(0, len(by_table), _COMPONENTS_PER_TASK)]
     means = [np.empty((len(part), n_outputs)) for part in parts]
-    layout = (tables.axis_ptr, tables.axis_feature, tables.map_ptr, tables.maps, tables.stride)
     execution.run(
         mean_absolute,
         [
-            (bins, weight, *layout, tables.table_ptr, tables.n_cells, tables.values, chosen[part], mean)
+            (bins, weight, tables.layout, tables.values, chosen[part], mean)
             for part, mean in zip(parts, means)
         ],
         label="importances",
@@ -73,7 +75,7 @@ def _component_means(
 
 
 def sum_by_feature_and_order(decomposition: Decomposition, means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|``, divided by q: (n_players, n_orders, ...)."""
+    """Sum the means of ``|m_S|`` divided by ``|S|``, by player j in S and by order: (n_players, n_orders, ...)."""
     n_orders = int(decomposition.orders.max(initial=0))
     out = np.zeros((decomposition.n_players, n_orders, *means.shape[1:]))
     for members, mean in zip(decomposition.index.sets, means):
@@ -85,7 +87,7 @@ def sum_by_feature_and_order(decomposition: Decomposition, means: NDArray[np.flo
 def shapley_means(
     decomposition: Decomposition, background: BackgroundLike, execution: Execution = DEFAULT_EXECUTION
 ) -> NDArray[np.float64]:
-    """Weighted means of ``|phi_k|`` over rows: shape (n_players, n_outputs)."""
+    """Return the weighted means of ``|phi_k|`` over rows: shape (n_players, n_outputs)."""
     return background.average(partial(_shapley_means, decomposition, execution=execution))
 
 
@@ -102,23 +104,23 @@ def _shapley_means(
     return np.asarray(total.T / weight.sum())
 
 
-def strongest(
+def top_components(
     decomposition: Decomposition,
     background: BackgroundLike,
     k: int,
     execution: Execution = DEFAULT_EXECUTION,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Positions and means of the k components with the largest mean (summed over outputs), largest first.
+    """Return positions and means of the k components with the largest mean (summed over outputs), largest first.
 
-    No mean is larger than the largest entry of the table: the components are gone through by that bound, and
-    those that cannot be among the k strongest any more are never evaluated.
+    A mean is at most the largest entry of the component's table. Components are evaluated in the order of that bound,
+    until no other component can be among the top k.
     """
     tables, n_sets = decomposition.tables(execution), len(decomposition.index.sets)
     bound = np.full(n_sets, np.inf)
     for c in np.flatnonzero(tables.tabulated):
         table = tables.table(int(c), decomposition.n_outputs)
         bound[c] = np.maximum(table, -table).reshape(-1, table.shape[-1]).max(axis=0).sum()
-    bound *= 1 + 1e-9  # a mean is rounded
+    bound *= 1 + 1e-9  # Rounding may lift a mean above the largest entry.
     candidates = np.argsort(-bound, kind="stable")
     total = np.full(n_sets, -np.inf)
     means = np.empty((n_sets, decomposition.n_outputs))
@@ -130,5 +132,5 @@ def strongest(
         done, batch = done + len(chosen), _BATCH
         if done >= k and np.partition(total, -k)[-k] > bound[candidates[done:]].max(initial=-np.inf):
             break
-    found = np.argsort(-total, kind="stable")[:k]
-    return found, means[found]
+    top = np.argsort(-total, kind="stable")[:k]
+    return top, means[top]

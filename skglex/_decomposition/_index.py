@@ -1,4 +1,4 @@
-"""Which components a model has, and which leaves each of them comes from."""
+"""List the components of a model, and the leaves that each of them comes from."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._kernels.arguments import Sources
 from skglex._leaves import Players
 from skglex._utils import budgets
 
 
 class TooManyComponents(ValueError):
-    """More components than asked for at most; ``count`` of them at least."""
+    """Report that there are more components than the limit.
+
+    Attributes
+    ----------
+    count : int
+        Number of components.
+    exact : bool
+        Whether ``count`` is exact or a lower bound.
+    """
 
     def __init__(self, count: int, exact: bool) -> None:
         super().__init__(count)
@@ -24,24 +33,22 @@ class TooManyComponents(ValueError):
 
 @dataclass(frozen=True)
 class ComponentIndex:
-    """The components of a model, by order, then by feature position.
+    """List the components of a model, by order, then by feature position.
 
     Attributes
     ----------
     sets : list of tuple of int
         Players of each component.
-    source_ptr, source_path_set, source_mask : ndarray
-        Component ``c`` comes from the leaves of the path sets ``source_path_set[s]``, s from ``source_ptr[c]``, as
-        the subset ``source_mask[s]`` (bit i: the set's i-th player).
+    sources : Sources
+        Path sets that each component comes from, and its players among those of the path set.
     path_set_of_leaf : ndarray of shape (n_leaves,), int64
-        Each leaf's path set: the set of its path's players.
+        Each leaf's path set: the set of the players on its path.
     path_set_players : list of ndarray
+        Players of each path set, increasing.
     """
 
     sets: list[tuple[int, ...]]
-    source_ptr: NDArray[np.int64]
-    source_path_set: NDArray[np.int64]
-    source_mask: NDArray[np.uint64]
+    sources: Sources
     path_set_of_leaf: NDArray[np.int64]
     path_set_players: list[NDArray[np.int64]]
 
@@ -54,7 +61,7 @@ def index_components(
     allowed: NDArray[np.bool_] | None,
     limit: int,
 ) -> ComponentIndex:
-    """List all components up to an order: the subsets of the leaves' path players.
+    """List all components up to an order: the subsets of the players on the leaves' paths.
 
     Parameters
     ----------
@@ -64,7 +71,12 @@ def index_components(
     allowed : ndarray of shape (n_players_total,), bool, optional
         Only components of these players.
     limit : int
-        Raise `TooManyComponents` beyond this number.
+        Largest number of components.
+
+    Raises
+    ------
+    TooManyComponents
+        There are more than ``limit``.
     """
     path_set_of_leaf, path_set_players = _path_sets(players, leaf_ptr)
     usable = [
@@ -86,7 +98,7 @@ def index_components(
             budgets.counted_components if max(count, least) > limit else budgets.listed_components
         ):
             raise TooManyComponents(least, exact=False)
-        rows, of_pset, masks = [], [], []
+        rows, of_path_set, masks = [], [], []
         for k, path_sets in by_size.items():
             if k < order:
                 continue
@@ -96,34 +108,37 @@ def index_components(
             rows.append(members[:, picks].reshape(-1, order))
             bits = np.uint64(1) << positions[:, picks]
             masks.append(np.bitwise_or.reduce(bits, axis=2).ravel())
-            of_pset.append(np.repeat(path_sets, len(picks)))
+            of_path_set.append(np.repeat(path_sets, len(picks)))
         unique, inverse = _unique_rows(np.concatenate(rows))
         count += len(unique)
         if count <= limit:
-            parts.append((len(sets) + inverse, np.concatenate(of_pset), np.concatenate(masks)))
+            parts.append((len(sets) + inverse, np.concatenate(of_path_set), np.concatenate(masks)))
             sets += [tuple(row) for row in unique.tolist()]
     if count > limit:
         raise TooManyComponents(count, exact=True)
+    return ComponentIndex(sets, _join_sources(parts, len(sets)), path_set_of_leaf, path_set_players)
+
+
+def _join_sources(
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]], n_components: int
+) -> Sources:
+    """Sort (component, path set, mask) by component."""
     component = np.concatenate([p[0] for p in parts]) if parts else np.empty(0, np.int64)
-    order_by = np.argsort(component, kind="stable")
-    return ComponentIndex(
-        sets=sets,
-        source_ptr=np.searchsorted(component[order_by], np.arange(len(sets) + 1)).astype(np.int64),
-        source_path_set=np.concatenate([p[1] for p in parts])[order_by] if parts else np.empty(0, np.int64),
-        source_mask=np.concatenate([p[2] for p in parts])[order_by] if parts else np.empty(0, np.uint64),
-        path_set_of_leaf=path_set_of_leaf,
-        path_set_players=path_set_players,
-    )
+    path_set = np.concatenate([p[1] for p in parts]) if parts else np.empty(0, np.int64)
+    mask = np.concatenate([p[2] for p in parts]) if parts else np.empty(0, np.uint64)
+    order = np.argsort(component, kind="stable")
+    ptr = np.searchsorted(component[order], np.arange(n_components + 1)).astype(np.int64)
+    return Sources(ptr, path_set[order], mask[order])
 
 
 def _path_sets(
     players: Players, leaf_ptr: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-    """Number the distinct sets of path players."""
+    """Return the number of every leaf's path set, and the players of the path sets."""
     n_leaves = len(leaf_ptr) - 1
     path_set_of_leaf = np.empty(n_leaves, np.int64)
     path_set_players: list[NDArray[np.int64]] = []
-    # a player's first condition in its leaf stands for it
+    # The first condition of a player in a leaf represents the player.
     leaf = np.repeat(np.arange(n_leaves), np.diff(leaf_ptr))
     order = np.lexsort((players.condition_player, leaf))
     keep = np.ones(len(order), dtype=bool)
@@ -141,7 +156,7 @@ def _path_sets(
 
 
 def _unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Distinct rows in lexicographic order, and the position of every row among them."""
+    """Return the distinct rows in lexicographic order, and the position of every row among them."""
     base = int(rows.max(initial=0)) + 1
     if rows.shape[1] == 0:
         return rows[:1], np.zeros(len(rows), np.int64)

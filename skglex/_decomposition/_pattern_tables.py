@@ -1,74 +1,66 @@
-"""Tables by pattern of what groups of leaves add to some columns."""
+"""Look up, by pattern, what groups of leaves add to each output column."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._kernels.arguments import LeafColumns, PatternTables
 from skglex._kernels.patterns import accumulate
-from skglex._leaves import LeafEnsemble, PatternGroups
+from skglex._leaves import LeafGames
 from skglex._utils import Execution, row_chunks
 
 
 class GroupTables(NamedTuple):
-    """Tables (patterns x columns) of the groups of leaves ``first <= g < last``.
+    """Hold the tables (patterns x columns) of the groups of leaves ``first <= g < last``.
 
-    Group ``first + g`` adds to the rows ``column[column_ptr[g]:column_ptr[g + 1]]`` of the output, what its table
-    says from ``values[value_ptr[g]]`` on.
+    Attributes
+    ----------
+    first, last : int
+    tables : PatternTables
+        Group ``first + g`` is number g here.
     """
 
     first: int
     last: int
-    column_ptr: NDArray[np.int64]
-    column: NDArray[np.int64]
-    value_ptr: NDArray[np.int64]
-    values: NDArray[np.float64]
-
-    def kernel_args(self, groups: PatternGroups) -> tuple[Any, ...]:
-        """Where the groups' leaves, patterns, values and columns begin."""
-        own = slice(self.first, self.last + 1)
-        return groups.group_leaf[own], groups.table_ptr[own], self.value_ptr, self.column_ptr
+    tables: PatternTables
 
     def add_to(
         self,
         out: NDArray[np.float64],
-        ensemble: LeafEnsemble,
-        groups: PatternGroups,
+        games: LeafGames,
         bins: NDArray[np.unsignedinteger],
         execution: Execution,
         label: str = "",
     ) -> None:
-        """Look the patterns of binned rows up and add the columns to ``out`` (columns x rows)."""
-        condition, bit, entry_ptr, table_ptr = groups.kernel_args()
-        own = slice(self.first, self.last + 1)
-        args = condition, bit, entry_ptr[own], table_ptr[own], *self[2:], 0, self.last - self.first
+        """Look up the patterns of binned rows, and add the columns to ``out`` (columns x rows)."""
+        bits = games.groups.group_bits(self.first, self.last)
+        args = games.ensemble.conditions, bits, self.tables, 0, self.last - self.first
         execution.run(
-            accumulate,
-            [(bins, ensemble.conditions, *args, r0, r1, out) for r0, r1 in row_chunks(bins.shape[1])],
-            label=label,
+            accumulate, [(bins, *args, r0, r1, out) for r0, r1 in row_chunks(bins.shape[1])], label=label
         )
 
 
 def lay_out(
-    ensemble: LeafEnsemble,
-    groups: PatternGroups,
+    games: LeafGames,
     first: int,
     last: int,
-    own_ptr: NDArray[np.int64],
+    leaf_ptr: NDArray[np.int64],
     ids: NDArray[np.int64],
     per_output: int,
-) -> tuple[GroupTables, NDArray[np.int64]]:
-    """Empty tables for the columns ``ids[own_ptr[l]:own_ptr[l + 1]]`` of every leaf l of some groups.
+) -> tuple[GroupTables, LeafColumns]:
+    """Return empty tables of the groups ``first <= g < last``, and where each leaf's columns are in them.
 
-    A group has the columns of all its leaves, for each of the outputs that they add to; those of output o lie
-    ``per_output * o`` further. Also returns the position of each of ``ids`` among its group's columns.
+    Leaf l adds to the columns ``ids[leaf_ptr[l]:leaf_ptr[l + 1]]`` of each output that it has values for; those of
+    output o come ``per_output * o`` later. A group has the columns of all its leaves.
     """
+    ensemble, groups = games.ensemble, games.groups
     width = ensemble.value.shape[1]
     group_leaf, table_ptr = groups.group_leaf[first : last + 1], groups.table_ptr[first : last + 1]
     n_groups = last - first
-    group_of = np.repeat(np.arange(n_groups), np.diff(own_ptr[group_leaf]))
+    group_of = np.repeat(np.arange(n_groups), np.diff(leaf_ptr[group_leaf]))
     keys, leaf_column = np.unique(group_of * per_output + ids, return_inverse=True)
     ptr = np.searchsorted(keys, np.arange(n_groups + 1) * per_output).astype(np.int64)
     columns, n_columns = keys % per_output, np.diff(ptr)
@@ -79,5 +71,5 @@ def lay_out(
     output = ensemble.output[group_leaf[:-1]].astype(np.int64)[group] + position // safe
     column = columns[ptr[group] + position % safe] + per_output * output
     value_ptr = np.concatenate([[0], np.cumsum(n_columns * width * np.diff(table_ptr))])
-    tables = GroupTables(first, last, column_ptr, column, value_ptr, np.zeros(value_ptr[-1]))
-    return tables, leaf_column - ptr[group_of]
+    tables = PatternTables(column_ptr, column, value_ptr, np.zeros(value_ptr[-1]))
+    return GroupTables(first, last, tables), LeafColumns(leaf_ptr, leaf_column - ptr[group_of])

@@ -1,4 +1,4 @@
-"""Components without a table over the bins: from the leaves, for the rows at hand."""
+"""Compute components without a table over the bins from the leaves, for the rows at hand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
 from skglex._decomposition._pattern_tables import GroupTables, lay_out
-from skglex._kernels.coalitions import component_tables
-from skglex._kernels.component_tables import stream_components
-from skglex._leaves import CoalitionWeights
+from skglex._kernels.arguments import CoalitionArrays, StreamedComponents
+from skglex._kernels.streaming import component_pattern_tables, stream_components
+from skglex._leaves import CoalitionWeights, LeafGames
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, scaled, weight_chunks
 
 
@@ -25,77 +25,78 @@ def add_streamed(
     out: NDArray[Any],
     execution: Execution = DEFAULT_EXECUTION,
 ) -> None:
-    """Add the chosen components' values to the rows ``column`` of each output's block of ``out``."""
-    ensemble, players = weights.ensemble, weights.players
-    n_sources = np.diff(index.source_ptr)[chosen]
-    source = np.concatenate([np.arange(*index.source_ptr[c : c + 2]) for c in chosen])
-    path_set = index.source_path_set[source]
-    order = np.argsort(path_set, kind="stable")
-    item_ptr = np.searchsorted(path_set[order], np.arange(len(index.path_set_players) + 1)).astype(np.int64)
-    items = item_ptr, index.source_mask[source][order], np.repeat(column, n_sources)[order]
-    ranks = weights.ranks
-    in_groups = (
-        ~weights.ranked
-        if bins.shape[1] > budgets.pattern_table_rows
-        else np.zeros(ensemble.n_leaves, dtype=bool)
-    )
-    alone = (np.diff(item_ptr)[index.path_set_of_leaf] > 0) & ~in_groups
-    for leaves, start, fixed in weights.chunks(execution=execution):
-        n_items = np.zeros(ensemble.n_leaves, np.int64)
-        n_items[leaves] = np.where(in_groups[leaves], np.diff(item_ptr)[index.path_set_of_leaf[leaves]], 0)
-        groups = np.searchsorted(weights.groups.group_leaf, [leaves[0], leaves[-1] + 1])
-        for tables in _tables_of_groups(
-            weights, groups, n_items, index.path_set_of_leaf, items, start, fixed, out, execution
-        ):
-            tables.add_to(out, ensemble, weights.groups, bins, execution=execution, label="components")
+    """Add the chosen components' values to the rows ``column`` of each output's block of ``out``.
+
+    With many rows, groups of leaves get pattern tables. Leaves whose coalitions are listed by rank, and all leaves
+    with few rows, are solved for the patterns that occur.
+    """
+    games = weights.games
+    ensemble, n_leaves = games.ensemble, games.ensemble.n_leaves
+    components = _by_path_set(index, chosen, column)
+    n_columns = np.diff(components.ptr)[components.path_set_of_leaf]
+    many_rows = bins.shape[1] > budgets.pattern_table_rows
+    in_groups = ~weights.ranked if many_rows else np.zeros(n_leaves, dtype=bool)
+    alone = (n_columns > 0) & ~in_groups
+    leaf_arrays = ensemble.paths, games.players.arrays, ensemble.leaf_values
+    for leaves, coalitions in weights.chunks(execution=execution):
+        in_tables = np.zeros(n_leaves, np.int64)
+        in_tables[leaves] = np.where(in_groups[leaves], n_columns[leaves], 0)
+        groups = np.searchsorted(games.groups.group_leaf, [leaves[0], leaves[-1] + 1])
+        step = len(out) // ensemble.n_outputs
+        for tables in _tables_of_groups(games, groups, in_tables, components, coalitions, step, execution):
+            tables.add_to(out, games, bins, execution=execution, label="components")
         if not alone[leaves].any():
             continue
+        args = leaves[alone[leaves]], *leaf_arrays, coalitions, components, ensemble.n_outputs
         execution.run(
             stream_components,
-            [
-                (bins, ensemble.conditions, leaves[alone[leaves]], ensemble.leaf_ptr)
-                + (ensemble.leaf_condition, players.condition_player, players.n_players)
-                + (index.path_set_of_leaf, weights.ranked, ensemble.value, ensemble.output)
-                + (start, fixed, *ranks, *items, ensemble.n_outputs, r0, r1, out)
-                for r0, r1 in row_chunks(bins.shape[1])
-            ],
+            [(bins, ensemble.conditions, *args, r0, r1, out) for r0, r1 in row_chunks(bins.shape[1])],
             label="components",
         )
 
 
+def _by_path_set(
+    index: ComponentIndex, chosen: NDArray[np.int64], column: NDArray[np.int64]
+) -> StreamedComponents:
+    """List the chosen components by the path sets that they come from."""
+    sources = index.sources
+    n_sources = np.diff(sources.ptr)[chosen]
+    source = np.concatenate([np.arange(*sources.ptr[c : c + 2]) for c in chosen])
+    path_set = sources.path_set[source]
+    order = np.argsort(path_set, kind="stable")
+    ptr = np.searchsorted(path_set[order], np.arange(len(index.path_set_players) + 1)).astype(np.int64)
+    columns = np.repeat(column, n_sources)[order]
+    return StreamedComponents(index.path_set_of_leaf, ptr, sources.mask[source][order], columns)
+
+
 def _tables_of_groups(
-    weights: CoalitionWeights,
+    games: LeafGames,
     between: NDArray[np.int64],
-    n_items: NDArray[np.int64],
-    path_set_of_leaf: NDArray[np.int64],
-    items: tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]],
-    start: NDArray[np.int64],
-    fixed: NDArray[np.float64],
-    out: NDArray[np.float64],
+    n_columns: NDArray[np.int64],
+    components: StreamedComponents,
+    coalitions: CoalitionArrays,
+    per_output: int,
     execution: Execution,
 ) -> Iterator[GroupTables]:
-    """Tables of the groups ``between[0] <= g < between[1]``, of ``n_items`` components per leaf."""
-    ensemble, players, groups = weights.ensemble, weights.players, weights.groups
-    item_ptr, item_mask, item_column = items
-    per_group = np.add.reduceat(np.append(n_items, 0), groups.group_leaf[:-1])[between[0] : between[1]]
-    cost = per_group * groups.n_patterns[between[0] : between[1]] * ensemble.value.shape[1]
+    """Yield tables of the groups ``between[0] <= g < between[1]``, with ``n_columns`` components per leaf."""
+    ensemble, n_patterns = games.ensemble, games.groups.n_patterns[between[0] : between[1]]
+    cost = games.sum_by_group(n_columns)[between[0] : between[1]] * n_patterns * ensemble.value.shape[1]
     for a, b in weight_chunks(cost, scaled(budgets.pattern_table_size)):
         first, last = between[0] + a, between[0] + b
-        l0, l1 = groups.group_leaf[first], groups.group_leaf[last]
-        own_ptr = np.zeros(ensemble.n_leaves + 1, np.int64)
-        np.cumsum(n_items[l0:l1], out=own_ptr[l0 + 1 : l1 + 1])
-        item = np.arange(own_ptr[l1]) + np.repeat(
-            item_ptr[path_set_of_leaf[l0:l1]] - own_ptr[l0:l1], n_items[l0:l1]
+        l0, l1 = games.leaves_of(first, last)
+        leaf_ptr = np.zeros(ensemble.n_leaves + 1, np.int64)
+        np.cumsum(n_columns[l0:l1], out=leaf_ptr[l0 + 1 : l1 + 1])
+        component = np.arange(leaf_ptr[l1]) + np.repeat(
+            components.ptr[components.path_set_of_leaf[l0:l1]] - leaf_ptr[l0:l1], n_columns[l0:l1]
         )
-        step = len(out) // ensemble.n_outputs
-        tables, leaf_column = lay_out(ensemble, groups, first, last, own_ptr, item_column[item], step)
-        own_mask = item_mask[item].astype(np.int64)
+        tables, columns = lay_out(games, first, last, leaf_ptr, components.column[component], per_output)
+        mask = components.mask[component].astype(np.int64)
+        args = games.groups.leaf_bits(first, last), tables.tables, columns, mask
+        leaf_arrays = ensemble.paths, games.players.arrays, ensemble.value
         execution.run(
-            component_tables,
+            component_pattern_tables,
             [
-                (*tables.kernel_args(groups), leaf_column, own_ptr, own_mask, ensemble.leaf_ptr)
-                + (groups.bit, groups.flip, players.condition_player, players.n_players, ensemble.value)
-                + (start, fixed, c, d, tables.values)
+                (*args, *leaf_arrays, coalitions, c, d)
                 for c, d in weight_chunks(cost[a:b], scaled(budgets.pattern_table_size) / 16)
             ],
         )

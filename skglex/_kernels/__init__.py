@@ -1,1 +1,1 @@
-"""Numba kernels on flat arrays: they know numbers, and no class of the package."""
+"""Compute with Numba on flat arrays: kernels know numbers, and no class of the package beyond their arguments."""

@@ -1,33 +1,34 @@
-"""The background as bit sets: which of its rows meet a condition, and which miss few of a leaf's conditions.
+"""The background as bit sets (`skglex._kernels.arguments.BitSets`): count the rows that violate few players.
 
-Bit ``r % 64`` of word ``r // 64`` stands for row r of a block of background rows.
+The rows that meet a condition are one bit set or, for an interval, the difference of two. Intersections and unions of
+bit sets handle 64 rows in one operation.
 """
 
 import numpy as np
 
-from skglex._kernels._compile import njit
+from skglex._kernels.compilation import njit
 
 
 @njit(cache=True, nogil=True)
 def rank_bins(bins, r0, r1, n_bins, bin_ptr, rank, row_ptr):
-    """Number the bins that occur: ``rank[bin_ptr[s] + b]`` is how many bins of used_feature s below b do.
+    """Number the bins that occur: ``rank[bin_ptr[s] + b]`` counts those of used_feature s below b.
 
-    Slot s has the rows ``row_ptr[s]`` up to ``row_ptr[s + 1]`` of the bit sets, one more than bins that occur.
+    Used_feature s has the rows ``row_ptr[s]`` up to ``row_ptr[s + 1]`` of the bit sets, one more than bins that occur.
     """
     row_ptr[0] = 0
     for s in range(n_bins.shape[0]):
-        own = rank[bin_ptr[s] : bin_ptr[s] + n_bins[s] + 1]
-        own[:] = 0
+        below = rank[bin_ptr[s] : bin_ptr[s] + n_bins[s] + 1]
+        below[:] = 0
         for r in range(r0, r1):
-            own[bins[s, r] + 1] = 1
+            below[bins[s, r] + 1] = 1
         for b in range(n_bins[s]):
-            own[b + 1] += own[b]
-        row_ptr[s + 1] = row_ptr[s] + own[n_bins[s]] + 1
+            below[b + 1] += below[b]
+        row_ptr[s + 1] = row_ptr[s] + below[n_bins[s]] + 1
 
 
 @njit(cache=True, nogil=True)
 def fill_bits(bins, r0, r1, bin_ptr, rank, row_ptr, bits):
-    """Let row ``row_ptr[s] + i`` be the set of the rows whose bin is among the i smallest of used_feature s."""
+    """Write to row ``row_ptr[s] + i`` the set of the rows whose bin is among the i smallest of used_feature s."""
     bits[:] = 0
     for s in range(row_ptr.shape[0] - 1):
         for r in range(r0, r1):
@@ -39,12 +40,22 @@ def fill_bits(bins, r0, r1, bin_ptr, rank, row_ptr, bits):
 
 
 @njit(cache=True, nogil=True)
-def _rows_meeting(c, conditions, n_bins, bin_ptr, rank, row_ptr, bits, out):
-    """The set of the rows that meet condition c."""
+def count_ones(word):
+    """Return the number of bits that are set in a 64-bit word."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@njit(cache=True, nogil=True)
+def _find_rows(c, conditions, sets, out):
+    """Write the set of the rows that meet condition c."""
     s = conditions.feature[c]
-    below = rank[bin_ptr[s] :]
-    row = row_ptr[s]
-    last = n_bins[s] - 1
+    below = sets.rank[sets.bin_ptr[s] :]
+    row = sets.row_ptr[s]
+    last = sets.n_bins[s] - 1
+    bits = sets.bits
     if conditions.mask[c] < 0:
         lo, hi = row + below[conditions.lo[c]], row + below[conditions.hi[c]]
         for w in range(out.shape[0]):
@@ -64,87 +75,73 @@ def _rows_meeting(c, conditions, n_bins, bin_ptr, rank, row_ptr, bits, out):
 
 
 @njit(cache=True, nogil=True)
-def count_ones(word):
-    """Number of bits that are set in a 64-bit word."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+def _find_rows_of_players(leaf, conditions, sets, paths, players, current, met, row_of):
+    """Write to ``met`` the sets of the rows that meet all conditions of each player of a leaf.
+
+    The set of player p is row ``row_of[p]``. Rows of ``met`` below the number of used_features hold the condition
+    ``current[s]`` of each used_feature, which neighbouring leaves often share, so it is not computed again.
+    """
+    n_used_features = current.shape[0]
+    row_of[: players.n_players[leaf]] = -1
+    for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+        c = paths.condition[e]
+        s = np.int64(conditions.feature[c])
+        if current[s] != c:
+            current[s] = c
+            _find_rows(c, conditions, sets, met[s])
+        p = players.position[e]
+        if row_of[p] < 0:
+            row_of[p] = s
+        else:  # The player is a group of features: all of its conditions must hold.
+            for w in range(met.shape[1]):
+                met[n_used_features + p, w] = met[row_of[p], w] & met[s, w]
+            row_of[p] = n_used_features + p
 
 
 @njit(cache=True, nogil=True)
-def add_near_misses(
-    n_rows,
-    weight,
-    equal,
-    bin_ptr,
-    rank,
-    row_ptr,
-    bits,
-    n_bins,
-    conditions,
-    leaf_ptr,
-    leaf_condition,
-    player,
-    n_players,
-    leaves,
-    start,
-    max_order,
-    choose,
-    offset,
-    out,
-):
-    """Add the weights of a block of background rows to the set of players that they violate, by its rank.
+def _count_violations(k, n_counts, met, row_of, violated):
+    """Write to ``violated[j]`` the set of the rows that violate at least j of a leaf's k players, for j >= 1."""
+    for j in range(1, n_counts + 1):
+        for w in range(met.shape[1]):
+            violated[j, w] = np.uint64(0)
+    for p in range(k):
+        q = row_of[p]
+        for j in range(min(n_counts, p + 1), 0, -1):
+            for w in range(met.shape[1]):
+                violated[j, w] |= violated[j - 1, w] & ~met[q, w]
 
-    Only sets of at most ``max_order`` players count. Leaf l's begin at ``out[start[l]]``. ``equal`` is the weight
-    of every row if they are the same, else 0.
+
+@njit(cache=True, nogil=True)
+def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
+    """Add the weight of each background row of a block to the set of players that it violates.
+
+    Only sets of at most ``wanted.max_order`` players count. The sets of a leaf are listed by rank.
     """
-    n_used_features, n_words = n_bins.shape[0], bits.shape[1]
+    n_used_features, n_words = sets.n_bins.shape[0], sets.bits.shape[1]
+    max_order = wanted.max_order
     most = 0
-    for i in range(leaves.shape[0]):
-        most = max(most, n_players[leaves[i]])
-    held = np.full(n_used_features, -1, np.int64)  # neighbouring leaves share most of their conditions
+    for i in range(wanted.leaves.shape[0]):
+        most = max(most, players.n_players[wanted.leaves[i]])
+    current = np.full(n_used_features, -1, np.int64)
     met = np.empty((n_used_features + most, n_words), np.uint64)
     row_of = np.empty(most, np.int64)
-    # misses[j]: the rows that violate j players at least
-    misses = np.zeros((min(max_order + 1, most) + 1, n_words), np.uint64)
-    for r in range(n_rows):
-        misses[0, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
-    for i in range(leaves.shape[0]):
-        leaf = leaves[i]
-        k = n_players[leaf]
-        row_of[:k] = -1
-        for e in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
-            c = leaf_condition[e]
-            s = np.int64(conditions.feature[c])
-            if held[s] != c:
-                held[s] = c
-                _rows_meeting(c, conditions, n_bins, bin_ptr, rank, row_ptr, bits, met[s])
-            p = player[e]
-            if row_of[p] < 0:
-                row_of[p] = s
-            else:  # several features that count as one player
-                for w in range(n_words):
-                    met[n_used_features + p, w] = met[row_of[p], w] & met[s, w]
-                row_of[p] = n_used_features + p
-        top = min(max_order + 1, k)
-        for j in range(1, top + 1):
-            for w in range(n_words):
-                misses[j, w] = np.uint64(0)
-        for p in range(k):
-            q = row_of[p]
-            for j in range(min(top, p + 1), 0, -1):
-                for w in range(n_words):
-                    misses[j, w] |= misses[j - 1, w] & ~met[q, w]
-        own = out[start[leaf] :]
-        ranks = offset[k]
+    violated = np.zeros((min(max_order + 1, most) + 1, n_words), np.uint64)
+    for r in range(sets.n_rows):  # Every row violates at least 0 players.
+        violated[0, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
+    for i in range(wanted.leaves.shape[0]):
+        leaf = wanted.leaves[i]
+        k = players.n_players[leaf]
+        _find_rows_of_players(leaf, conditions, sets, paths, players, current, met, row_of)
+        _count_violations(k, min(max_order + 1, k), met, row_of, violated)
+        leaf_weight = out[wanted.start[leaf] :]
+        offset = ranks.offset[k]
         for w in range(n_words):
-            near = misses[0, w]
+            near = violated[0, w]
             if k > max_order:
-                near &= ~misses[max_order + 1, w]
-            if equal > 0.0:
-                none = near if k == 0 else near & ~misses[1, w]
-                own[0] += equal * np.float64(count_ones(none))
+                near &= ~violated[max_order + 1, w]
+            if sets.equal > 0.0:  # Rows of equal weight that violate nothing are counted, not visited.
+                none = near if k == 0 else near & ~violated[1, w]
+                leaf_weight[0] += sets.equal * np.float64(count_ones(none))
                 near ^= none
             while near:
                 low = near & (~near + np.uint64(1))
@@ -153,5 +150,6 @@ def add_near_misses(
                 for p in range(k):
                     if not met[row_of[p], w] & low:
                         n += 1
-                        position += choose[p, n]
-                own[ranks[n] + position] += weight[64 * w + np.int64(count_ones(low - np.uint64(1)))]
+                        position += ranks.choose[p, n]
+                row = 64 * w + np.int64(count_ones(low - np.uint64(1)))
+                leaf_weight[offset[n] + position] += sets.weight[row]

@@ -1,13 +1,18 @@
-"""Trees without some of their splits."""
+"""Remove splits from trees: the subtrees of an inner node without a split stand side by side.
+
+Below any node then lies a list of trees and a constant, whose sum counts. A node without a split joins the lists of
+its sides and adds their constants. A node with a split becomes one node per pair of trees of its two sides. Where a
+side has fewer trees, a leaf 0 takes their place, and the constant of a side goes into its first tree.
+"""
 
 import numpy as np
 
-from skglex._kernels._compile import njit
+from skglex._kernels.compilation import njit
 
 
 @njit(cache=True, nogil=True)
 def bound_nodes(order, left, right, split, roots):
-    """How many trees, and how many nodes at most, `side_by_side` makes."""
+    """Return how many trees, and how many nodes at most, `side_by_side` makes."""
     count = np.zeros(left.shape[0], np.int64)
     n_inner, n_trees = 0, 0
     for at in range(order.shape[0] - 1, -1, -1):
@@ -26,15 +31,58 @@ def bound_nodes(order, left, right, split, roots):
 
 
 @njit(cache=True, nogil=True)
+def _add_leaf(at, new_left, new_right, new_split, new_value):
+    """Write a leaf of value 0."""
+    new_left[at], new_right[at], new_split[at] = -1, -1, -1
+    new_value[at] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _pair_trees(node, a, b, split, trees, constant, size, new_left, new_right, new_split, new_value):
+    """Write one node per pair of trees of the sides a and b of a node; return the number of nodes so far.
+
+    ``trees`` are the first and last tree below each node, and the tree that follows each in its list.
+    """
+    first, last, following = trees
+    tree_a, tree_b = first[a], first[b]
+    while True:
+        begun = first[node] >= 0
+        sides = (tree_a, tree_b)
+        inner = size + (tree_a < 0) + (tree_b < 0)
+        for side in range(2):
+            tree, below = sides[side], (a, b)[side]
+            if tree < 0:
+                tree = size
+                size += 1
+                _add_leaf(tree, new_left, new_right, new_split, new_value)
+            if not begun:
+                new_value[tree] += constant[below]
+            if side == 0:
+                new_left[inner] = tree
+            else:
+                new_right[inner] = tree
+        new_split[inner], new_value[inner] = split[node], 0.0
+        size += 1
+        if begun:
+            following[last[node]] = inner
+        else:
+            first[node] = inner
+        last[node] = inner
+        if tree_a >= 0:
+            tree_a = following[tree_a]
+        if tree_b >= 0:
+            tree_b = following[tree_b]
+        if tree_a < 0 and tree_b < 0:
+            return size
+
+
+@njit(cache=True, nogil=True)
 def side_by_side(
     order, left, right, split, value, roots, new_root, new_origin, new_left, new_right, new_split, new_value
 ):
     """Replace every inner node without a split by both its subtrees, one beside the other.
 
-    Below any node then lies a list of trees and a constant, whose sum counts. A node without a split joins
-    the lists of its sides and adds their constants. A node with a split becomes one node per pair of trees of
-    its two sides; where a side has fewer trees, a leaf 0 takes their place, and a side's constant goes
-    into its first tree. ``order`` has parents before children. Returns the number of trees and of nodes.
+    ``order`` has parents before children. Returns the number of trees and of nodes.
     """
     n, width = value.shape
     first, last = np.full(n, -1), np.full(n, -1)
@@ -56,41 +104,13 @@ def side_by_side(
                 last[node] = last[a]
             else:
                 following[last[a]] = first[b]
-            continue
-        if first[a] < 0 and first[b] < 0 and (constant[a] == constant[b]).all():
+        elif first[a] < 0 and first[b] < 0 and (constant[a] == constant[b]).all():
             constant[node] = constant[a]
-            continue
-        tree_a, tree_b = first[a], first[b]
-        while True:
-            begun = first[node] >= 0
-            sides = (tree_a, tree_b)
-            inner = size + (tree_a < 0) + (tree_b < 0)
-            for side in range(2):
-                tree, below = sides[side], (a, b)[side]
-                if tree < 0:
-                    tree = size
-                    size += 1
-                    new_left[tree], new_right[tree], new_split[tree] = -1, -1, -1
-                    new_value[tree] = 0.0
-                if not begun:
-                    new_value[tree] += constant[below]
-                if side == 0:
-                    new_left[inner] = tree
-                else:
-                    new_right[inner] = tree
-            new_split[inner], new_value[inner] = split[node], 0.0
-            size += 1
-            if begun:
-                following[last[node]] = inner
-            else:
-                first[node] = inner
-            last[node] = inner
-            if tree_a >= 0:
-                tree_a = following[tree_a]
-            if tree_b >= 0:
-                tree_b = following[tree_b]
-            if tree_a < 0 and tree_b < 0:
-                break
+        else:
+            trees = first, last, following
+            size = _pair_trees(
+                node, a, b, split, trees, constant, size, new_left, new_right, new_split, new_value
+            )
     n_trees = 0
     for t in range(roots.shape[0]):
         root = roots[t]
@@ -98,14 +118,13 @@ def side_by_side(
         if tree < 0:
             tree = size
             size += 1
-            new_left[tree], new_right[tree], new_split[tree] = -1, -1, -1
-            new_value[tree] = 0.0
+            _add_leaf(tree, new_left, new_right, new_split, new_value)
         new_value[tree] += constant[root]
         while tree >= 0:
             new_root[n_trees], new_origin[n_trees] = tree, t
             n_trees += 1
             tree = following[tree]
-    # what was added to a tree belongs to its leaves; children come before their parents
+    # Constants that were added to inner nodes belong to their leaves. Children come before their parents.
     for node in range(size - 1, -1, -1):
         if new_left[node] >= 0:
             new_value[new_left[node]] += new_value[node]

@@ -1,13 +1,13 @@
-"""From binary trees to leaves: which bins of which features reach each leaf."""
+"""Turn binary trees into leaves: find which bins of which features reach each leaf."""
 
 import numpy as np
 
-from skglex._kernels._compile import njit
+from skglex._kernels.compilation import njit
 
 
 @njit(cache=True, nogil=True)
 def measure_trees(left, right, roots, n_features):
-    """Count the leaves, bound the leaf conditions and find the deepest node of all trees."""
+    """Return the number of leaves, a bound of the number of leaf conditions, and the depth of the deepest node."""
     n_leaves, n_leaf_conditions, max_depth = 0, 0, 0
     stack = np.empty(left.shape[0] + 1, np.int64)
     depths = np.empty(left.shape[0] + 1, np.int64)
@@ -29,120 +29,119 @@ def measure_trees(left, right, roots, n_features):
 
 
 @njit(cache=True, nogil=True)
-def extract_leaves(
-    trees,
-    share,
-    n_bins,
-    max_depth,
-    leaf_node,
-    tree_ptr,
-    leaf_ptr,
-    condition_feature,
-    entry_lo,
-    entry_hi,
-    entry_missing,
-    entry_mask,
-    entry_ratio,
-):
-    """Walk every tree depth first and write each leaf's conditions, sorted by feature.
+def _add_split(trees, node, parent, n, n_bins, path, path_ratio, new_path, new_ratio):
+    """Copy the parent's n conditions, narrow the one on the split's feature; return the new number and its place.
 
-    A numeric condition is the interval of bins ``[lo, hi)`` and whether missing belongs to it. A
-    categorical one is an inclusion mask over the feature's bins, returned in a pool that
-    ``entry_mask`` points into (-1: numeric). ``entry_ratio`` is the product of the nodes' ``share``,
-    cover(child) / cover(node), over the path's splits on that feature.
+    A path has the columns used_feature, lo, hi, missing and mask. The mask is that of the parent still.
     """
-    roots, left, right, used_feature, cut = (
-        trees.roots,
-        trees.left,
-        trees.right,
-        trees.used_feature,
-        trees.cut,
-    )
-    n_used_features = n_bins.shape[0]
-    width = min(max_depth, n_used_features) + 1
-    # Row d of these holds the conditions of the path's node at depth d: a child rewrites row d + 1 only.
+    s = trees.used_feature[parent]
+    is_left = trees.left[parent] == node
+    at = 0
+    while at < n and path[at, 0] < s:
+        at += 1
+    known = at < n and path[at, 0] == s
+    shift = 0 if known else 1
+    for i in range(n):
+        j = i if i < at else i + shift
+        for column in range(5):
+            new_path[j, column] = path[i, column]
+        new_ratio[j] = path_ratio[i]
+    if not known:
+        new_path[at, 0], new_path[at, 1], new_path[at, 2] = s, 0, n_bins[s] - 1
+        new_path[at, 3], new_path[at, 4], new_ratio[at] = 1, -1, 1.0
+    if trees.mask[parent] < 0:
+        # A threshold outside the interval so far leaves an empty interval, never one that ends before it begins.
+        lo, hi = new_path[at, 1], new_path[at, 2]
+        end = trees.cut[parent] + 1
+        if is_left:
+            new_path[at, 2] = max(min(hi, end), lo)
+        else:
+            new_path[at, 1] = min(max(lo, end), hi)
+        if is_left != (trees.missing_left[parent] != 0):
+            new_path[at, 3] = 0
+    return n + shift, at
+
+
+@njit(cache=True, nogil=True)
+def _add_mask(trees, node, parent, n_bins, old, pool, size):
+    """Append to ``pool`` the bins of mask ``old`` (-1: all) that the parent sends to the node; return the pool."""
+    is_left = trees.left[parent] == node
+    if size + n_bins > pool.shape[0]:
+        grown = np.empty(2 * (size + n_bins), np.uint8)
+        for b in range(size):  # A slice assignment would take a second to compile.
+            grown[b] = pool[b]
+        pool = grown
+    for b in range(n_bins):
+        inside = (trees.masks[trees.mask[parent] + b] != 0) == is_left
+        if old >= 0 and pool[old + b] == 0:
+            inside = False
+        pool[size + b] = inside
+    return pool
+
+
+@njit(cache=True, nogil=True)
+def extract_leaves(trees, cover_ratio, n_bins, max_depth, leaves):
+    """Walk every tree depth first and write each leaf's conditions, sorted by feature; return the pool of masks.
+
+    A numeric condition is the interval of bins ``[lo, hi)`` and whether missing belongs to it. A categorical one is a
+    mask over the feature's bins in the pool. ``cover_ratio`` is cover(node) / cover(parent) of every node.
+    """
+    left, right = trees.left, trees.right
+    width = min(max_depth, n_bins.shape[0]) + 1
+    # Row d of these holds the conditions of the path's node at depth d, so a child rewrites row d + 1 only.
     size = np.zeros(max_depth + 2, np.int64)
-    p_slot = np.empty((max_depth + 2, width), np.int64)
-    p_lo = np.empty((max_depth + 2, width), np.int64)
-    p_hi = np.empty((max_depth + 2, width), np.int64)
-    p_missing = np.empty((max_depth + 2, width), np.uint8)
-    p_mask = np.empty((max_depth + 2, width), np.int64)
-    p_ratio = np.empty((max_depth + 2, width), np.float64)
+    path = np.empty((max_depth + 2, width, 5), np.int64)
+    path_ratio = np.empty((max_depth + 2, width), np.float64)
     pool = np.empty(1024, np.uint8)
     pool_size = 0
-
     stack = np.empty(2 * max_depth + 4, np.int64)
     parents = np.empty(2 * max_depth + 4, np.int64)
     depths = np.empty(2 * max_depth + 4, np.int64)
-    leaf, entry = 0, 0
-    leaf_ptr[0] = 0
-    for t in range(roots.shape[0] - 1):
-        tree_ptr[t] = leaf
+    leaf, e = 0, 0
+    leaves.ptr[0] = 0
+    for t in range(trees.roots.shape[0] - 1):
+        leaves.tree_ptr[t] = leaf
         top = 0
-        stack[0], parents[0], depths[0] = roots[t], -1, 0
+        stack[0], parents[0], depths[0] = trees.roots[t], -1, 0
         while top >= 0:
             node, parent, d = stack[top], parents[top], depths[top]
             top -= 1
             if parent >= 0:
-                s = used_feature[parent]
-                is_left = left[parent] == node
-                n = size[d - 1]
-                # position of the split's feature among the sorted path features
-                pos = 0
-                while pos < n and p_slot[d - 1, pos] < s:
-                    pos += 1
-                known = pos < n and p_slot[d - 1, pos] == s
-                shift = 0 if known else 1
-                for i in range(n):
-                    j = i if i < pos else i + shift
-                    p_slot[d, j] = p_slot[d - 1, i]
-                    p_lo[d, j] = p_lo[d - 1, i]
-                    p_hi[d, j] = p_hi[d - 1, i]
-                    p_missing[d, j] = p_missing[d - 1, i]
-                    p_mask[d, j] = p_mask[d - 1, i]
-                    p_ratio[d, j] = p_ratio[d - 1, i]
-                size[d] = n + shift
-                if not known:
-                    p_slot[d, pos], p_lo[d, pos], p_hi[d, pos] = s, 0, n_bins[s] - 1
-                    p_missing[d, pos], p_mask[d, pos], p_ratio[d, pos] = 1, -1, 1.0
-                if trees.mask[parent] < 0:
-                    # a threshold beyond those above it leaves the interval empty, not turned around
-                    if is_left:
-                        p_hi[d, pos] = max(min(p_hi[d, pos], cut[parent] + 1), p_lo[d, pos])
-                    else:
-                        p_lo[d, pos] = min(max(p_lo[d, pos], cut[parent] + 1), p_hi[d, pos])
-                    if is_left != (trees.missing_left[parent] != 0):
-                        p_missing[d, pos] = 0
-                else:
-                    nb = n_bins[s]
-                    if pool_size + nb > pool.shape[0]:
-                        grown = np.empty(2 * (pool_size + nb), np.uint8)
-                        for b in range(pool_size):  # a slice assignment would take a second to compile
-                            grown[b] = pool[b]
-                        pool = grown
-                    old = p_mask[d, pos]
-                    for b in range(nb):
-                        inside = (trees.masks[trees.mask[parent] + b] != 0) == is_left
-                        if old >= 0 and pool[old + b] == 0:
-                            inside = False
-                        pool[pool_size + b] = inside
-                    p_mask[d, pos] = pool_size
-                    pool_size += nb
-                p_ratio[d, pos] *= share[node]
+                size[d], at = _add_split(
+                    trees,
+                    node,
+                    parent,
+                    size[d - 1],
+                    n_bins,
+                    path[d - 1],
+                    path_ratio[d - 1],
+                    path[d],
+                    path_ratio[d],
+                )
+                if trees.mask[parent] >= 0:
+                    n = n_bins[trees.used_feature[parent]]
+                    pool = _add_mask(trees, node, parent, n, path[d, at, 4], pool, pool_size)
+                    path[d, at, 4] = pool_size
+                    pool_size += n
+                path_ratio[d, at] *= cover_ratio[node]
             else:
                 size[0] = 0
             if left[node] < 0:
                 for i in range(size[d]):
-                    condition_feature[entry], entry_ratio[entry] = p_slot[d, i], p_ratio[d, i]
-                    entry_lo[entry], entry_hi[entry] = p_lo[d, i], p_hi[d, i]
-                    entry_missing[entry], entry_mask[entry] = p_missing[d, i], p_mask[d, i]
-                    entry += 1
-                leaf_node[leaf] = node
+                    leaves.feature[e], leaves.lo[e], leaves.hi[e] = (
+                        path[d, i, 0],
+                        path[d, i, 1],
+                        path[d, i, 2],
+                    )
+                    leaves.missing[e], leaves.mask[e] = path[d, i, 3] != 0, path[d, i, 4]
+                    leaves.path_ratio[e] = path_ratio[d, i]
+                    e += 1
+                leaves.node[leaf] = node
                 leaf += 1
-                leaf_ptr[leaf] = entry
+                leaves.ptr[leaf] = e
             else:
                 for child in (right[node], left[node]):
                     top += 1
                     stack[top], parents[top], depths[top] = child, node, d + 1
-    tree_ptr[roots.shape[0] - 1] = leaf
+    leaves.tree_ptr[trees.roots.shape[0] - 1] = leaf
     return pool[:pool_size]

@@ -1,23 +1,23 @@
 """Patterns: for a row and some leaves, the bit mask of the conditions that the row violates.
 
-Leaves with common conditions form a *group*, which has one bit per distinct condition (a condition and
-its complement share one). What a row gets from the leaves of a group depends on its pattern alone, so one
-table look-up per group and row replaces the work leaf by leaf.
+Leaves with common conditions form a *group*, which has one bit per distinct condition (a condition and its complement
+share one). What a row gets from the leaves of a group depends on its pattern alone, so one table look-up per group
+and row replaces the work leaf by leaf.
 """
 
 import numpy as np
 
-from skglex._kernels._compile import njit
+from skglex._kernels.compilation import njit
 
-BLOCK = 1024  # rows whose bins, patterns and sums stay in cache together
-LONG_BLOCK = 2048  # rows that a group's table is brought into cache for
-TOUCHED = 128  # places in tables that are fetched at a time for a single row
-FEW_ROWS = 8  # fewer rows are taken one by one
+BLOCK = 1024  # Rows whose bins, patterns and sums stay in cache together.
+LONG_BLOCK = 2048  # Rows for which a group's table is loaded into cache.
+TOUCHED = 128  # Table entries of a single row that are fetched from memory at the same time.
+FEW_ROWS = 8  # Fewer rows than this are looked up one by one.
 
 
 @njit(cache=True, nogil=True)
 def violations(bins, start, stop, conditions, ids, bits, first, last, pattern):
-    """Set, in ``pattern[r]``, bit ``bits[e]`` where row ``start + r`` violates condition ``ids[e]``."""
+    """Set bit ``bits[e]`` of ``pattern[r]`` where row ``start + r`` violates condition ``ids[e]``."""
     n = stop - start
     zero = pattern.dtype.type(0)
     one = pattern.dtype.type(1)
@@ -37,29 +37,49 @@ def violations(bins, start, stop, conditions, ids, bits, first, last, pattern):
             width = b.dtype.type(conditions.hi[c] - lo)
             missing = conditions.missing[c]
             for r in range(n):
+                # Bins below lo wrap around to large numbers, so one comparison tests both ends.
                 out = (b.dtype.type(b[r] - lo) >= width) & (b[r] != missing)
                 pattern[r] = pattern.dtype.type(pattern[r] | (bit if out else zero))
 
 
 @njit(cache=True, nogil=True)
-def group_leaves(
-    leaf_ptr, leaf_condition, complement, leaf_kind, max_bits, group_of, bit, flip, first_of_bit, n_bits
-):
-    """Join neighbouring leaves greedily while their distinct conditions fit ``max_bits``.
+def _violates(bins, r, conditions, c):
+    """Return whether one row violates condition c; the same as `violations` for a block."""
+    b = np.int64(bins[conditions.feature[c], r])
+    if conditions.mask[c] >= 0:
+        return conditions.masks[conditions.mask[c] + b] == 0
+    lo = np.int64(conditions.lo[c])
+    # There is no branch, because the processor cannot predict random bins. Below lo wraps around to far above.
+    return (np.uint64(b - lo) >= np.uint64(conditions.hi[c] - lo)) & (b != conditions.missing[c])
 
-    ``leaf_kind`` (the tree's output) never mixes within a group. Writes each leaf's group, each leaf
-    condition's bit in it, whether that bit stands for the complement, and whether it is the first with that bit;
-    returns the number of groups. A leaf with more conditions than fit gets a group of its own.
+
+@njit(cache=True, nogil=True)
+def leaf_pattern(pattern, leaf_bits, players, first, last):
+    """Translate a group's pattern to the violated players of the leaf with the conditions ``first <= e < last``."""
+    violated = 0
+    for e in range(first, last):
+        if ((pattern >> leaf_bits.position[e]) & 1) != leaf_bits.flip[e]:
+            violated |= 1 << players.position[e]
+    return violated
+
+
+@njit(cache=True, nogil=True)
+def group_leaves(paths, complement, leaf_kind, max_bits, group_of, bit, flip, first_of_bit, n_bits):
+    """Join neighbouring leaves greedily while their distinct conditions fit ``max_bits``; return how many groups.
+
+    ``leaf_kind`` (the tree's output) never differs within a group. Writes each leaf's group, each leaf condition's bit
+    in it, whether that bit stands for the complement, and whether the condition is the first with that bit. A leaf
+    with more conditions than fit gets a group of its own.
     """
-    n_leaves = leaf_ptr.shape[0] - 1
+    n_leaves = paths.ptr.shape[0] - 1
     bit_of = np.full(complement.shape[0], -1, np.int64)
     owner = np.full(complement.shape[0], -1, np.int64)
     group, used = -1, 0
     for leaf in range(n_leaves):
-        first, last = leaf_ptr[leaf], leaf_ptr[leaf + 1]
+        first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
         new = 0
         for e in range(first, last):
-            c = leaf_condition[e]
+            c = paths.condition[e]
             other = complement[c]
             if not (owner[c] == group or (other >= 0 and owner[other] == group)):
                 new += 1
@@ -67,7 +87,7 @@ def group_leaves(
             group += 1
             used = 0
         for e in range(first, last):
-            c = leaf_condition[e]
+            c = paths.condition[e]
             other = complement[c]
             first_of_bit[e] = False
             if owner[c] == group:
@@ -84,104 +104,121 @@ def group_leaves(
 
 
 @njit(cache=True, nogil=True)
-def pattern_histogram(bins, weight, conditions, ids, bits, entry_ptr, table_ptr, g0, g1, hist):
+def pattern_histogram(bins, weight, conditions, group_bits, g0, g1, histogram):
     """Add up the background's weights by pattern, for the groups ``g0 <= g < g1`` that have a table."""
     n = bins.shape[1]
+    ptr, table_ptr = group_bits.ptr, group_bits.table_ptr
+    ids, bits = group_bits.condition, group_bits.position
     pattern = np.empty(BLOCK, np.uint16)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         for g in range(g0, g1):
             if table_ptr[g] == table_ptr[g + 1]:
                 continue
-            violations(bins, start, stop, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1], pattern)
-            h = hist[table_ptr[g] - table_ptr[g0] :]
+            violations(bins, start, stop, conditions, ids, bits, ptr[g], ptr[g + 1], pattern)
+            pattern_weight = histogram[table_ptr[g] - table_ptr[g0] :]
             for r in range(stop - start):
-                h[pattern[r]] += weight[start + r]
+                pattern_weight[pattern[r]] += weight[start + r]
 
 
 @njit(cache=True, nogil=True)
-def _violates(bins, r, conditions, c):
-    """Whether one row violates condition c, as `violations` finds it for a block."""
-    b = np.int64(bins[conditions.feature[c], r])
-    if conditions.mask[c] >= 0:
-        return conditions.masks[conditions.mask[c] + b] == 0
-    lo = np.int64(conditions.lo[c])
-    # without branches, which random bins would have mispredicted: below lo wraps around to far above
-    return (np.uint64(b - lo) >= np.uint64(conditions.hi[c] - lo)) & (b != conditions.missing[c])
+def value_tables(leaf_bits, tables, paths, value, g0, g1):
+    """Fill each group's table (patterns x outputs) with the sum of the leaves that the pattern reaches."""
+    n_outputs = value.shape[1]
+    for g in range(g0, g1):
+        size = leaf_bits.table_ptr[g + 1] - leaf_bits.table_ptr[g]
+        base = tables.value_ptr[g] - tables.value_ptr[g0]
+        for leaf in range(leaf_bits.group_leaf[g], leaf_bits.group_leaf[g + 1]):
+            # The leaf is reached by the patterns with the bits ``met`` among ``used``, whatever the other bits are.
+            met, used = 0, 0
+            for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+                used |= 1 << leaf_bits.position[e]
+                met |= leaf_bits.flip[e] << leaf_bits.position[e]
+            free = (size - 1) & ~used
+            rest = free
+            while True:
+                for v in range(n_outputs):
+                    tables.values[base + (met | rest) * n_outputs + v] += value[leaf, v]
+                if rest == 0:
+                    break
+                rest = (rest - 1) & free
 
 
 @njit(cache=True, nogil=True)
-def accumulate(
-    bins,
-    conditions,
-    ids,
-    bits,
-    entry_ptr,
-    table_ptr,
-    column_ptr,
-    column,
-    value_ptr,
-    tables,
-    g0,
-    g1,
-    r0,
-    r1,
-    out,
-):
+def _find_places(bins, r, conditions, group_bits, tables, g0, g1, violated, all_first, place):
+    """Write where the table entries of one row begin for each group, -1 for groups without a table.
+
+    ``violated`` is work space for all conditions. They are evaluated before the groups if ``all_first``.
+    """
+    for c in range(violated.shape[0] if all_first else 0):
+        violated[c] = _violates(bins, r, conditions, c)
+    for g in range(g0, g1):
+        if group_bits.table_ptr[g] == group_bits.table_ptr[g + 1]:
+            place[g - g0] = -1
+            continue
+        pattern = 0
+        for e in range(group_bits.ptr[g], group_bits.ptr[g + 1]):
+            c = group_bits.condition[e]
+            is_violated = violated[c] if all_first else np.uint8(_violates(bins, r, conditions, c))
+            pattern |= np.int64(is_violated) << np.int64(group_bits.position[e])
+        n_columns = tables.column_ptr[g + 1] - tables.column_ptr[g]
+        place[g - g0] = tables.value_ptr[g] - tables.value_ptr[g0] + pattern * n_columns
+
+
+@njit(cache=True, nogil=True)
+def _accumulate_few(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
+    """Add the groups' columns for few rows, row by row.
+
+    A row needs one entry of each table, and none is in cache. All places are therefore computed first. Reading a
+    block of entries before they are added lets the processor fetch many of them at the same time.
+    """
+    column_ptr, values = tables.column_ptr, tables.values
+    place = np.empty(g1 - g0, np.int64)
+    touched = np.empty(TOUCHED)
+    violated = np.empty(conditions.feature.shape[0], np.uint8)
+    all_first = group_bits.ptr[g1] - group_bits.ptr[g0] > violated.shape[0]
+    for r in range(r0, r1):
+        _find_places(bins, r, conditions, group_bits, tables, g0, g1, violated, all_first, place)
+        for b0 in range(g0, g1, TOUCHED):
+            b1 = min(b0 + TOUCHED, g1)
+            for g in range(b0, b1):
+                n_columns = column_ptr[g + 1] - column_ptr[g]
+                at = place[g - g0]
+                if at >= 0 and n_columns > 0:
+                    touched[g - b0] = values[at] + values[at + n_columns - 1]
+            for g in range(b0, b1):
+                at = place[g - g0]
+                if at >= 0:
+                    for k in range(column_ptr[g], column_ptr[g + 1]):
+                        out[tables.column[k], r] += values[at]
+                        at += 1
+
+
+@njit(cache=True, nogil=True)
+def accumulate(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
     """Add each group's columns, looked up by pattern, to ``out`` (columns x rows).
 
-    Group ``g`` has the columns ``column[column_ptr[g] : column_ptr[g + 1]]`` of ``out``; its table (patterns x
-    columns) starts at ``value_ptr[g] - value_ptr[g0]``. Groups without a table add nothing.
+    ``tables.values`` begins at the table of group ``g0``. Groups without a table add nothing.
     """
     if r1 - r0 < FEW_ROWS:
-        # the tables are far away: all places are found first and a block of them touched, so that many are fetched
-        # at a time
-        place = np.empty(g1 - g0, np.int64)
-        touched = np.empty(TOUCHED)
-        violated = np.empty(conditions.feature.shape[0], np.uint8)
-        all_first = entry_ptr[g1] - entry_ptr[g0] > violated.shape[0]
-        for r in range(r0, r1):
-            for c in range(violated.shape[0] if all_first else 0):
-                violated[c] = _violates(bins, r, conditions, c)
-            for g in range(g0, g1):
-                if table_ptr[g] == table_ptr[g + 1]:
-                    place[g - g0] = -1
-                    continue
-                pattern = 0
-                for e in range(entry_ptr[g], entry_ptr[g + 1]):
-                    c = ids[e]
-                    own = violated[c] if all_first else np.uint8(_violates(bins, r, conditions, c))
-                    pattern |= np.int64(own) << np.int64(bits[e])
-                n_columns = column_ptr[g + 1] - column_ptr[g]
-                place[g - g0] = value_ptr[g] - value_ptr[g0] + pattern * n_columns
-            for b0 in range(g0, g1, TOUCHED):
-                b1 = min(b0 + TOUCHED, g1)
-                for g in range(b0, b1):
-                    n_columns = column_ptr[g + 1] - column_ptr[g]
-                    at = place[g - g0]
-                    if at >= 0 and n_columns > 0:
-                        touched[g - b0] = tables[at] + tables[at + n_columns - 1]
-                for g in range(b0, b1):
-                    at = place[g - g0]
-                    if at >= 0:
-                        for k in range(column_ptr[g], column_ptr[g + 1]):
-                            out[column[k], r] += tables[at]
-                            at += 1
+        _accumulate_few(bins, conditions, group_bits, tables, g0, g1, r0, r1, out)
         return
+    ptr, ids, bits = group_bits.ptr, group_bits.condition, group_bits.position
     pattern = np.empty(LONG_BLOCK, np.uint16)
     row_at = np.empty(LONG_BLOCK, np.uint32)
     for start in range(r0, r1, LONG_BLOCK):
         stop = min(start + LONG_BLOCK, r1)
         n = stop - start
         for g in range(g0, g1):
-            n_columns = column_ptr[g + 1] - column_ptr[g]
-            if table_ptr[g] == table_ptr[g + 1] or n_columns == 0:
+            n_columns = tables.column_ptr[g + 1] - tables.column_ptr[g]
+            if group_bits.table_ptr[g] == group_bits.table_ptr[g + 1] or n_columns == 0:
                 continue
-            violations(bins, start, stop, conditions, ids, bits, entry_ptr[g], entry_ptr[g + 1], pattern)
+            violations(bins, start, stop, conditions, ids, bits, ptr[g], ptr[g + 1], pattern)
             for r in range(n):
                 row_at[r] = pattern[r] * n_columns
             for k in range(n_columns):
-                table = tables[value_ptr[g] - value_ptr[g0] + k :]
-                target = out[column[column_ptr[g] + k], start:stop]
+                table = tables.values[tables.value_ptr[g] - tables.value_ptr[g0] + k :]
+                target = out[tables.column[tables.column_ptr[g] + k], start:stop]
                 for r in range(n):
-                    target[r] += table[np.uint64(row_at[r])]  # unsigned: no wrap-around to look out for
+                    # An unsigned index needs no test for negative numbers.
+                    target[r] += table[np.uint64(row_at[r])]

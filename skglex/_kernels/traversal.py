@@ -1,108 +1,152 @@
-"""Walking trees: for a row, down to the leaf it reaches; at nodes on features that are averaged out, both ways."""
+r"""Walk trees: go down to the leaf that a row reaches, and both ways at nodes on features that are averaged out.
+
+`pack_trees` writes the nodes depth first, a left child right after its parent, four int32 numbers each:
+
+=========  ==============================  =================  ===========  ===================================
+Node       Column 0                        Column 1           Column 2     Column 3
+=========  ==============================  =================  ===========  ===================================
+split      used_feature                    cut + missing_left right child  2 * (1 + mask) + missing_left
+averaged   -2: both children count         0                  right child  0
+leaf       -1                              row of ``value``   0            0
+=========  ==============================  =================  ===========  ===================================
+
+``mask`` is the start of a categorical split's bins in ``masks``, -1 for a threshold. The missing bin counts as the
+largest number of the bins' type. Adding ``missing_left`` wraps it around to 0 where it goes left, so that the test
+``(bin + missing_left) <= cut + missing_left`` sends missing values the right way without a branch of its own.
+
+`traverse_levels` takes nodes of four uint32 numbers, whose leaves lead to themselves:
+
+=========  ===================  ======================  ====================  ============
+Node       Column 0             Column 1                Column 2              Column 3
+=========  ===================  ======================  ====================  ============
+split      used_feature         cut + 1 + missing_left  4 * right child       missing_left
+leaf       0                    0: nothing is less      4 * the node itself   0
+=========  ===================  ======================  ====================  ============
+"""
 
 import numpy as np
 
-from skglex._kernels._compile import njit
+from skglex._kernels.compilation import njit
 
 _LEAF, _BOTH = -1, -2
-_BLOCK = 256  # rows that traverse a tree while it is in cache
+_BLOCK = 256  # Rows that walk a tree while it is in cache.
 
 
 @njit(cache=True, nogil=True)
-def pack_trees(trees, free, leaf_value, nodes, root, value, visits, depth):
-    """Write the trees node by node, depth first, a left child right after its parent.
+def _list_nodes(trees, root, order, stack):
+    """Write a tree's nodes, parents before their children and left before right; return how many there are."""
+    top, n = 0, 0
+    stack[0] = root
+    while top >= 0:
+        node = stack[top]
+        top -= 1
+        order[n] = node
+        n += 1
+        if trees.left[node] >= 0:
+            stack[top + 1], stack[top + 2] = trees.right[node], trees.left[node]
+            top += 2
+    return n
 
-    A node is (used_feature, cut + missing_left, right child, 2 * (1 + start of its mask) + missing_left), a leaf (-1, row of
-    ``value``), a node that splits on a used_feature marked in ``free`` (-2, 0, right child, 0): both its children count.
-    Where these are leaves, one leaf stands for all. Returns the numbers of nodes and leaves; ``visits`` takes the
-    nodes that a row is expected to visit, if it goes either way as often as there are leaves, ``depth`` the splits on
-    the longest path.
+
+@njit(cache=True, nogil=True)
+def _summarise(trees, free, leaf_value, order, n, single, total, n_leaves, expected, below):
+    """Compute, from the leaves up, what `pack_trees` needs of every node.
+
+    ``single``: whether all splits below are averaged out, so that one leaf of value ``total`` replaces the node;
+    ``expected``: nodes that a row visits on average; ``below``: splits on the longest path.
     """
-    n_all = trees.left.shape[0]
-    order = np.empty(n_all, np.int64)
-    stack = np.empty(n_all + 1, np.int64)
-    number = np.empty(n_all, np.int64)
-    n_leaves = np.empty(n_all)
-    expected = np.empty(n_all)
-    single = np.empty(n_all, np.bool_)
-    below = np.zeros(n_all, np.int64)
-    width = leaf_value.shape[1]
-    total = np.empty((n_all, width))
-    at, n_values = 0, 0
-    for t in range(trees.roots.shape[0] - 1):
-        top, n = 0, 0
-        stack[0] = trees.roots[t]
-        while top >= 0:  # parents before their children, left before right
-            node = stack[top]
-            top -= 1
-            order[n] = node
-            n += 1
-            if trees.left[node] >= 0:
-                stack[top + 1], stack[top + 2] = trees.right[node], trees.left[node]
-                top += 2
-        for i in range(n - 1, -1, -1):
-            node = order[i]
-            left, right = trees.left[node], trees.right[node]
-            if left < 0:
-                single[node], n_leaves[node], expected[node] = True, 1.0, 1.0
-                for o in range(width):
-                    total[node, o] = leaf_value[trees.leaf[node], o]
-                continue
-            n_leaves[node] = n_leaves[left] + n_leaves[right]
-            both = free[trees.used_feature[node]]
-            single[node] = both and single[left] and single[right]
-            below[node] = 0 if single[node] else 1 + max(below[left], below[right])
-            if single[node]:
-                expected[node] = 1.0
-                for o in range(width):
-                    total[node, o] = total[left, o] + total[right, o]
-            elif both:
-                expected[node] = 1.0 + expected[left] + expected[right]
+    for i in range(n - 1, -1, -1):
+        node = order[i]
+        left, right = trees.left[node], trees.right[node]
+        if left < 0:
+            single[node], n_leaves[node], expected[node] = True, 1.0, 1.0
+            for o in range(total.shape[1]):
+                total[node, o] = leaf_value[trees.leaf[node], o]
+            continue
+        n_leaves[node] = n_leaves[left] + n_leaves[right]
+        both = free[trees.used_feature[node]]
+        single[node] = both and single[left] and single[right]
+        below[node] = 0 if single[node] else 1 + max(below[left], below[right])
+        if single[node]:
+            expected[node] = 1.0
+            for o in range(total.shape[1]):
+                total[node, o] = total[left, o] + total[right, o]
+        elif both:
+            expected[node] = 1.0 + expected[left] + expected[right]
+        else:
+            left_part = n_leaves[left] / n_leaves[node]
+            expected[node] = 1.0 + left_part * expected[left] + (1.0 - left_part) * expected[right]
+
+
+@njit(cache=True, nogil=True)
+def _write_nodes(trees, free, root, single, total, nodes, value, at, n_values, stack, parent):
+    """Write a tree's nodes and leaf values from ``at`` and ``n_values`` on; return where both end.
+
+    ``parent`` is a stack: the packed parent of a right child, which receives the child's number, else -1.
+    """
+    top = 0
+    stack[0], parent[0] = root, -1
+    while top >= 0:
+        node, above = stack[top], parent[top]
+        top -= 1
+        if above >= 0:
+            nodes[above, 2] = at
+        nodes[at, 2], nodes[at, 3] = 0, 0
+        if single[node]:
+            nodes[at, 0], nodes[at, 1] = _LEAF, n_values
+            for o in range(total.shape[1]):
+                value[n_values, o] = total[node, o]
+            n_values += 1
+        else:
+            if free[trees.used_feature[node]]:
+                nodes[at, 0], nodes[at, 1] = _BOTH, 0
             else:
-                share = n_leaves[left] / n_leaves[node]
-                expected[node] = 1.0 + share * expected[left] + (1.0 - share) * expected[right]
-        visits[t], depth[t] = expected[order[0]], below[order[0]]
-        root[t] = at
-        top = 0
-        stack[0] = order[0]
-        # once more from the root; a right child tells its parent where it came to lie
-        parent = order  # no longer needed: as a stack of packed parents
-        parent[0] = -1
-        while top >= 0:
-            node, above = stack[top], parent[top]
-            top -= 1
-            number[node] = at
-            if above >= 0:
-                nodes[above, 2] = at
-            nodes[at, 2], nodes[at, 3] = 0, 0
-            if single[node]:
-                nodes[at, 0], nodes[at, 1] = _LEAF, n_values
-                for o in range(width):
-                    value[n_values, o] = total[node, o]
-                n_values += 1
-            else:
-                if free[trees.used_feature[node]]:
-                    nodes[at, 0], nodes[at, 1] = _BOTH, 0
-                else:
-                    nodes[at, 0], nodes[at, 1] = (
-                        trees.used_feature[node],
-                        trees.cut[node] + trees.missing_left[node],
-                    )
-                    nodes[at, 3] = 2 * (1 + trees.mask[node]) + trees.missing_left[node]
-                stack[top + 1], parent[top + 1] = trees.right[node], at
-                stack[top + 2], parent[top + 2] = trees.left[node], -1
-                top += 2
-            at += 1
+                missing_left = trees.missing_left[node]
+                nodes[at, 0], nodes[at, 1] = trees.used_feature[node], trees.cut[node] + missing_left
+                nodes[at, 3] = 2 * (1 + trees.mask[node]) + missing_left
+            stack[top + 1], parent[top + 1] = trees.right[node], at
+            stack[top + 2], parent[top + 2] = trees.left[node], -1
+            top += 2
+        at += 1
     return at, n_values
 
 
 @njit(cache=True, nogil=True)
-def traverse(bins, nodes, root, masks, missing, value, output, max_depth, r0, r1, out):
-    """Add what rows ``r0 <= r < r1`` reach to ``out`` (outputs x rows), tree by tree."""
+def pack_trees(trees, free, leaf_value, nodes, root, value, visits, depth):
+    """Pack trees for `traverse`; return the numbers of nodes and of leaves.
+
+    Nodes that split on a used_feature marked in ``free`` lead both ways. Where they have leaves below them only, one
+    leaf replaces them all. ``visits`` receives the number of nodes of each tree that a row is expected to visit, if
+    it goes either way in proportion to the leaves there, ``depth`` the number of splits on the longest path.
+    """
+    n_all = trees.left.shape[0]
+    order = np.empty(n_all, np.int64)
+    stack = np.empty(n_all + 1, np.int64)
+    parent = np.empty(n_all + 1, np.int64)
+    n_leaves = np.empty(n_all)
+    expected = np.empty(n_all)
+    single = np.empty(n_all, np.bool_)
+    below = np.zeros(n_all, np.int64)
+    total = np.empty((n_all, leaf_value.shape[1]))
+    at, n_values = 0, 0
+    for t in range(trees.roots.shape[0] - 1):
+        n = _list_nodes(trees, trees.roots[t], order, stack)
+        _summarise(trees, free, leaf_value, order, n, single, total, n_leaves, expected, below)
+        visits[t], depth[t] = expected[order[0]], below[order[0]]
+        root[t] = at
+        at, n_values = _write_nodes(
+            trees, free, order[0], single, total, nodes, value, at, n_values, stack, parent
+        )
+    return at, n_values
+
+
+@njit(cache=True, nogil=True)
+def traverse(bins, trees, max_depth, r0, r1, out):
+    """Add the leaves that rows ``r0 <= r < r1`` reach to ``out`` (outputs x rows), tree by tree."""
+    nodes, missing, masks, value = trees.nodes, trees.missing, trees.masks, trees.value
     n_used_features, width = bins.shape[0], value.shape[1]
     stack = np.empty(max_depth + 2, np.int64)
     row = np.empty((_BLOCK, n_used_features), np.int64)
-    # missing counts as -1 where it goes left, as the largest bin of all where it goes right: (b + left) & last <= cut
     last = np.int64(2) ** (8 * bins.itemsize) - 1
     for start in range(r0, r1, _BLOCK):
         n = min(start + _BLOCK, r1) - start
@@ -110,10 +154,10 @@ def traverse(bins, nodes, root, masks, missing, value, output, max_depth, r0, r1
             for r in range(n):
                 b = np.int64(bins[s, start + r])
                 row[r, s] = last if b == missing[s] else b
-        for t in range(root.shape[0]):
+        for t in range(trees.root.shape[0]):
             for r in range(n):
                 top = 0
-                stack[0] = root[t]
+                stack[0] = trees.root[t]
                 while top >= 0:
                     node = stack[top]
                     top -= 1
@@ -132,19 +176,19 @@ def traverse(bins, nodes, root, masks, missing, value, output, max_depth, r0, r1
                             node = node + 1 if left else right
                         s = nodes[node, 0]
                     for o in range(width):
-                        out[output[t] + o, start + r] += value[nodes[node, 1], o]
+                        out[trees.output[t] + o, start + r] += value[nodes[node, 1], o]
 
 
 @njit(cache=True, nogil=True)
-def traverse_levels(bins, nodes, value_of, root, depth, missing, value, output, r0, r1, out):
-    """As `traverse`, for trees without categories or nodes that are followed both ways: all rows a level at a time.
+def traverse_levels(bins, trees, r0, r1, out):
+    """Add the leaves that rows reach, for trees without categories or averaged nodes: all rows a level at a time.
 
-    Nodes are (used_feature, cut + 1 + missing_left, 4 * right child, missing_left). A leaf leads to itself, so every row takes
-    as many steps as the tree is deep, without a branch. Its value is row ``value_of[node]`` of ``value``.
+    A leaf leads to itself, so every row takes as many steps as the tree is deep, without a branch.
     """
+    missing, value, value_row = trees.missing, trees.value, trees.value_row
     n_used_features, width = bins.shape[0], value.shape[1]
-    # flat, with unsigned indices: there is no wrap-around to look out for
-    row, node = np.empty(_BLOCK * n_used_features, np.uint32), nodes.ravel()
+    # Flat arrays and unsigned indices need no test for negative numbers.
+    row, node = np.empty(_BLOCK * n_used_features, np.uint32), trees.nodes.ravel()
     at = np.empty(_BLOCK, np.uint32)
     last = np.uint32(np.int64(2) ** (8 * bins.itemsize) - 1)
     for start in range(r0, r1, _BLOCK):
@@ -153,9 +197,9 @@ def traverse_levels(bins, nodes, value_of, root, depth, missing, value, output, 
             for r in range(n):
                 b = np.uint32(bins[s, start + r])
                 row[r * n_used_features + s] = last if b == missing[s] else b
-        for t in range(root.shape[0]):
-            at[:n] = 4 * root[t]
-            for _ in range(depth[t]):
+        for t in range(trees.root.shape[0]):
+            at[:n] = 4 * trees.root[t]
+            for _ in range(trees.depth[t]):
                 for r in range(n):
                     k = np.uint64(at[r])
                     b = row[np.uint64(r * n_used_features) + np.uint64(node[k])]
@@ -163,4 +207,4 @@ def traverse_levels(bins, nodes, value_of, root, depth, missing, value, output, 
                     at[r] = np.uint32(k + np.uint64(4)) if left else node[k + np.uint64(2)]
             for o in range(width):
                 for r in range(n):
-                    out[output[t] + o, start + r] += value[value_of[at[r] >> 2], o]
+                    out[trees.output[t] + o, start + r] += value[value_row[at[r] >> 2], o]

@@ -1,29 +1,27 @@
-"""The representation that every model is read into: leaves over binned features, and their weights."""
+"""Represent every model as leaves over binned features, and weigh their conditions."""
 
-from skglex._leaves._additivity import require_equal, rounding_of, warn_of_small_background
+from skglex._kernels.arguments import RankedSubsets, Trees
+from skglex._leaves._additivity import require_equal, rounding_of
+from skglex._leaves._background import Background, BackgroundLike, warn_of_small_background
 from skglex._leaves._coalition_weights import CoalitionWeights
+from skglex._leaves._empirical import Empirical
+from skglex._leaves._games import LeafGames
 from skglex._leaves._grid import Grid
 from skglex._leaves._leaf_sum import LeafSum
-from skglex._leaves._leaves import LeafEnsemble, Trees, collect_conditions
-from skglex._leaves._patterns import MAX_TABLE_BITS, PatternGroups, group_patterns
+from skglex._leaves._leaves import LeafEnsemble, collect_conditions
+from skglex._leaves._path_dependent import PathDependent
+from skglex._leaves._patterns import PatternGroups, group_patterns
 from skglex._leaves._players import Players, assign_players
-from skglex._leaves._weighting import (
-    Background,
-    BackgroundLike,
-    Empirical,
-    PathDependent,
-    RankedSubsets,
-    Weighting,
-)
+from skglex._leaves._weighting import Weighting
 
 __all__ = [
-    "MAX_TABLE_BITS",
     "Background",
     "BackgroundLike",
     "CoalitionWeights",
     "Empirical",
     "Grid",
     "LeafEnsemble",
+    "LeafGames",
     "LeafSum",
     "PathDependent",
     "PatternGroups",

@@ -1,4 +1,4 @@
-"""The grid: per feature the bins that a model can tell apart."""
+"""Define the grid: per feature, the bins that a model distinguishes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._kernels.arguments import Buckets, Cuts
 from skglex._kernels.binning import bin_columns, fill_buckets
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Thresholds and categories of the features that a model splits on.
+    """Hold the thresholds and categories of the features that a model splits on.
 
     Feature ``j`` has ``m`` cuts (sorted thresholds, or category codes) and ``m + 2`` bins: numeric bins
     ``0 .. m``; or bin ``i`` for category ``i`` and bin ``m`` for any other; and, last, missing.
@@ -47,7 +48,7 @@ class Grid:
         categorical: NDArray[np.bool_],
         **how: bool,
     ) -> Grid:
-        """A grid of the cuts of every used_feature."""
+        """Make a grid from the cuts of every used_feature."""
         joined = np.concatenate([*cuts, np.empty(0)]).astype(np.float64)
         ptr = np.cumsum([0, *map(len, cuts)]).astype(np.int64)
         return cls(features, joined, ptr, categorical, **how)
@@ -57,22 +58,22 @@ class Grid:
 
     @cached_property
     def n_bins(self) -> NDArray[np.int64]:
-        """Number of bins per used_feature, the missing one included."""
+        """Return the number of bins per used_feature, the missing one included."""
         return np.diff(self.cut_ptr) + 2
 
     @cached_property
     def dtype(self) -> type[np.uint16] | type[np.uint32]:
-        """The smallest type that holds a bin and one more value that no bin takes."""
+        """Return the smallest dtype that holds every bin, and one more value that is no bin."""
         largest = int(self.n_bins.max(initial=2))
         return np.uint16 if largest < np.iinfo(np.uint16).max else np.uint32
 
     def cuts_of(self, used_feature: int) -> NDArray[np.float64]:
-        """Thresholds or category codes of one used_feature."""
+        """Return the thresholds or category codes of one used_feature."""
         return self.cuts[self.cut_ptr[used_feature] : self.cut_ptr[used_feature + 1]]
 
     @cached_property
-    def _buckets(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Equal parts of each used_feature's range, eight per cut, and how many cuts lie below each, to shorten the search."""
+    def _buckets(self) -> Buckets:
+        """Divide each used_feature's range into equal parts, eight per cut, which shortens the search for a bin."""
         n = np.diff(self.cut_ptr)
         ptr = np.concatenate([[0], np.cumsum(8 * n + 2)])
         scale = np.zeros(len(n))
@@ -81,34 +82,34 @@ class Grid:
             with np.errstate(over="ignore", invalid="ignore"):
                 scale[j] = 8 * n[j] / (cuts[-1] - cuts[0])
         scale[~np.isfinite(scale)] = 0
-        bucket, fullest = np.empty(ptr[-1], np.int32), np.empty(len(n), np.int64)
-        fill_buckets(self.cuts, self.cut_ptr, ptr, scale, bucket, fullest)
-        return ptr, scale, bucket, fullest
+        buckets = Buckets(ptr, scale, np.empty(ptr[-1], np.int32), np.empty(len(n), np.int64))
+        fill_buckets(self.cuts, self.cut_ptr, buckets)
+        return buckets
 
     def bin(
         self, columns: NDArray[np.float64], out: NDArray[np.unsignedinteger] | None = None, start: int = 0
     ) -> NDArray[np.unsignedinteger]:
-        """Bins of the values ``columns`` of shape (n_used_features, n_samples), written to ``out`` from ``start`` on."""
+        """Return the bins of values of shape (n_used_features, n_samples), or write them to ``out`` from ``start``."""
         out = np.empty(columns.shape, dtype=self.dtype) if out is None else out
-        how = self.categorical, self.less_equal, self.as_float32
-        bin_columns(columns, self.cuts, self.cut_ptr, *self._buckets, *how, start, out)
+        cuts = Cuts(self.cuts, self.cut_ptr, self.categorical, self.less_equal, self.as_float32)
+        bin_columns(columns, cuts, self._buckets, start, out)
         return out
 
     def n_reached(self, used_feature: int) -> int:
-        """Number of a numeric used_feature's bins that numbers reach: none goes right of ``x <= inf``."""
+        """Return how many bins of a numeric used_feature contain numbers; none is right of ``x <= inf``."""
         cuts = self.cuts_of(used_feature)
         return len(cuts) + 1 - int(self.less_equal and len(cuts) > 0 and cuts[-1] == np.inf)
 
     def edges(self, used_feature: int) -> NDArray[np.float64]:
-        """Where bins begin, as float64 values: bin ``i`` of a numeric used_feature is ``[edges[i-1], edges[i])``.
+        """Return where bins begin: bin ``i`` of a numeric used_feature is ``[edges[i-1], edges[i])``.
 
-        These are the smallest float64 that the model sends right of each threshold; infinity where there is none.
+        An edge is the smallest float64 that the model sends right of the threshold, infinity if there is none.
         """
         cuts = self.cuts_of(used_feature)
-        with np.errstate(over="ignore"):  # steps and casts beyond the largest number
+        with np.errstate(over="ignore"):  # Steps and casts may go beyond the largest number.
             if not self.as_float32:
                 return np.nextafter(cuts, np.inf) if self.less_equal else cuts.copy()
-            # the smallest float32 that goes right, then the smallest float64 that is cast to it
+            # Find the smallest float32 that goes right, then the smallest float64 that is cast to it.
             single = cuts.astype(np.float32)
             too_small = single <= cuts if self.less_equal else single < cuts
             single = np.where(too_small, np.nextafter(single, np.float32(np.inf)), single)
@@ -116,13 +117,13 @@ class Grid:
 
 
 def _first_float64_cast_to(single: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Smallest float64 whose float32 cast is at least each of ``single``."""
+    """Return the smallest float64 whose float32 cast is at least each of ``single``."""
     with np.errstate(over="ignore"):
         below = np.nextafter(single, np.float32(-np.inf))
-        # infinity is cast to from halfway to 2**128 on
+        # Casts give infinity from halfway between the largest float32 and 2**128 on.
         above, under = (np.clip(part.astype(np.float64), -(2.0**128), 2.0**128) for part in (single, below))
         middle = under + (above - under) / 2
-        # a tie goes to the even neighbour: one float64 step up where that is the one below
+        # A tie is cast to the even neighbour. Where that is the lower one, the edge is one float64 step higher.
         ties_down = middle.astype(np.float32) < single
     first = np.where(ties_down, np.nextafter(middle, np.inf), middle)
     return np.where(single == -np.inf, -np.inf, first)

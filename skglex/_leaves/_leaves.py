@@ -1,4 +1,4 @@
-"""The one representation of every model: a sum of leaves, each a box over the bins of its path's features."""
+"""Represent every model as a sum of leaves, each a box over the bins of its path's features."""
 
 from __future__ import annotations
 
@@ -8,46 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._kernels.arguments import Conditions, LeafValues, Paths, Trees
 from skglex._leaves._grid import Grid
 
 
-class Conditions(NamedTuple):
-    """Distinct conditions, each a set of bins of one feature (a used_feature of the grid).
-
-    A condition holds for the bins ``lo <= b < hi`` and for the bin ``missing`` (the largest value of the
-    type: none) or, where ``mask`` >= 0, for the bins ``b`` with ``masks[mask + b] != 0``.
-    """
-
-    feature: NDArray[np.int32]
-    lo: NDArray[np.unsignedinteger]
-    hi: NDArray[np.unsignedinteger]
-    missing: NDArray[np.unsignedinteger]
-    mask: NDArray[np.int64]
-    masks: NDArray[np.uint8]
-
-
-class Trees(NamedTuple):
-    """The trees that leaves come from, their splits said in bins.
-
-    A node sends the bins ``b <= cut`` left, and missing where ``missing_left``; where ``mask`` >= 0, the bins
-    ``b`` with ``masks[mask + b] != 0``.
-    """
-
-    roots: NDArray[np.int64]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    used_feature: NDArray[np.int32]
-    cut: NDArray[np.int32]
-    missing_left: NDArray[np.uint8]
-    mask: NDArray[np.int64]
-    masks: NDArray[np.uint8]
-    leaf: NDArray[np.int32]
-
-
 class ConditionSets(NamedTuple):
-    """Distinct sets of conditions; set s has ``condition[ptr[s]:ptr[s + 1]]``.
+    """List distinct sets of conditions; set s is ``condition[ptr[s]:ptr[s + 1]]``.
 
-    ``first`` is the first leaf that has each, in increasing order, ``of_leaf`` every leaf's set.
+    Attributes
+    ----------
+    ptr : ndarray of shape (n_sets + 1,), int64
+    condition : ndarray, int32
+    first : ndarray of shape (n_sets,), int64
+        First leaf that has each set, in increasing order.
+    of_leaf : ndarray of shape (n_leaves,), int64
+        Set of every leaf.
     """
 
     ptr: NDArray[np.int64]
@@ -58,7 +33,7 @@ class ConditionSets(NamedTuple):
 
 @dataclass(frozen=True)
 class LeafEnsemble:
-    """A tree ensemble as flat arrays; never changed after it is made.
+    """Hold a tree ensemble as flat arrays, which never change.
 
     The margin at x is ``base`` plus the values of the leaves whose conditions all hold at x.
 
@@ -72,9 +47,9 @@ class LeafEnsemble:
         Leaf ``l`` has the conditions ``leaf_condition[leaf_ptr[l]:leaf_ptr[l + 1]]``, one per path feature,
         by used_feature.
     leaf_condition : ndarray of shape (n_leaf_conditions,), int32
-    ratio : ndarray of shape (n_leaf_conditions,), float64, or None
+    path_ratio : ndarray of shape (n_leaf_conditions,), float64, or None
         Path-dependent weight of each leaf condition: the product of cover(child) / cover(node) over the
-        path's splits on the feature. None where the model has no cover.
+        path's splits on the feature. None if the model has no cover.
     value : ndarray of shape (n_leaves, width), float64
         Margin that the leaf adds to the outputs ``output[l] .. output[l] + width - 1``.
     output : ndarray of shape (n_leaves,), int32
@@ -83,9 +58,9 @@ class LeafEnsemble:
     base : ndarray of shape (n_outputs,), float64
         Base score on the margin scale.
     trees : Trees, or None
-        The trees that the leaves come from, where there are such.
-    share : ndarray of shape (n_nodes,), float64, or None
-        Path-dependent weight of each of the trees' nodes among its parent's children.
+        The trees that the leaves come from. None for boxes that no binary trees have as leaves.
+    cover_ratio : ndarray of shape (n_nodes,), float64, or None
+        cover(node) / cover(parent) of every node of the trees.
     """
 
     grid: Grid
@@ -93,40 +68,55 @@ class LeafEnsemble:
     complement: NDArray[np.int32]
     leaf_ptr: NDArray[np.int64]
     leaf_condition: NDArray[np.int32]
-    ratio: NDArray[np.float64] | None
+    path_ratio: NDArray[np.float64] | None
     value: NDArray[np.float64]
     output: NDArray[np.int32]
     tree_ptr: NDArray[np.int64]
     base: NDArray[np.float64]
     trees: Trees | None = None
-    share: NDArray[np.float64] | None = None
+    cover_ratio: NDArray[np.float64] | None = None
 
     @property
     def n_leaves(self) -> int:
+        """Return the number of leaves."""
         return len(self.leaf_ptr) - 1
 
     @property
     def n_outputs(self) -> int:
+        """Return the number of outputs of the margin."""
         return len(self.base)
 
     @property
     def condition_feature(self) -> NDArray[np.int32]:
-        """Slot of every leaf condition."""
+        """Return the used_feature of every leaf condition."""
         return self.conditions.feature[self.leaf_condition]
 
     @property
     def condition_leaf(self) -> NDArray[np.int64]:
-        """Leaf of every leaf condition."""
+        """Return the leaf of every leaf condition."""
         return np.repeat(np.arange(self.n_leaves), np.diff(self.leaf_ptr))
 
+    @property
+    def paths(self) -> Paths:
+        """Return every leaf's conditions for kernels."""
+        return Paths(self.leaf_ptr, self.leaf_condition)
+
+    @property
+    def leaf_values(self) -> LeafValues:
+        """Return every leaf's values for kernels."""
+        return LeafValues(self.value, self.output)
+
     def distinct_sets(self, keep: NDArray[np.bool_], kind: NDArray[np.int32] | None = None) -> ConditionSets:
-        """The distinct sets that leaves have of the conditions marked in ``keep``; of a ``kind`` each, if given."""
+        """Find the distinct sets of the leaves' conditions that are marked in ``keep``.
+
+        Leaves of different ``kind`` never share a set.
+        """
         counts = np.add.reduceat(np.append(keep, False).astype(np.int64), self.leaf_ptr[:-1])
         counts[np.diff(self.leaf_ptr) == 0] = 0
         leaf_ptr = np.concatenate([[0], np.cumsum(counts)])
         condition = self.leaf_condition[keep]
         kind = np.zeros(self.n_leaves, np.int32) if kind is None else kind
-        # 64-bit sums of random numbers per condition tell sets of conditions apart, which is checked below
+        # Hash each set of conditions as a 64-bit sum of random numbers. Collisions are detected below.
         code = np.random.default_rng(0).integers(2**63, size=len(self.complement) + 1, dtype=np.uint64)
         key = np.concatenate([[np.uint64(0)], np.cumsum(code[condition], dtype=np.uint64)])
         key = key[leaf_ptr[1:]] - key[leaf_ptr[:-1]] + code[-1] * kind.astype(np.uint64)
@@ -139,11 +129,13 @@ class LeafEnsemble:
         offset = np.arange(len(condition)) - np.repeat(leaf_ptr[:-1], counts)
         twin = np.repeat(leaf_ptr[first][of_leaf], counts) + offset
         if not (same.all() and (condition[twin] == condition).all()):  # pragma: no cover
-            raise RuntimeError("two different leaves have the same hash; please report this model")
-        own = np.zeros(self.n_leaves, dtype=bool)
-        own[first] = True
+            raise RuntimeError("two different leaves have the same hash. Please report this model")
+        is_first = np.zeros(self.n_leaves, dtype=bool)
+        is_first[first] = True
         ptr = np.concatenate([[0], np.cumsum(counts[first])])
-        return ConditionSets(ptr, np.ascontiguousarray(condition[np.repeat(own, counts)]), first, of_leaf)
+        return ConditionSets(
+            ptr, np.ascontiguousarray(condition[np.repeat(is_first, counts)]), first, of_leaf
+        )
 
     def keep_conditions(self, keep: NDArray[np.bool_], value: NDArray[np.float64]) -> LeafEnsemble:
         """Drop leaf conditions, give every leaf a new value and merge the leaves that became the same."""
@@ -154,25 +146,25 @@ class LeafEnsemble:
             self,
             leaf_ptr=sets.ptr,
             leaf_condition=sets.condition,
-            ratio=None,
+            path_ratio=None,
             value=merged,
             output=self.output[sets.first],
             tree_ptr=np.searchsorted(sets.first, self.tree_ptr),
             trees=None,
-            share=None,
+            cover_ratio=None,
         )
 
 
 def collect_conditions(
     grid: Grid,
-    used_feature: NDArray[np.int64],
-    lo: NDArray[np.int64],
-    hi: NDArray[np.int64],
+    used_feature: NDArray[np.signedinteger],
+    lo: NDArray[np.signedinteger],
+    hi: NDArray[np.signedinteger],
     missing: NDArray[np.bool_],
     mask: NDArray[np.int64] | None = None,
     pool: NDArray[np.uint8] | None = None,
 ) -> tuple[Conditions, NDArray[np.int32], NDArray[np.int32]]:
-    """Number the distinct conditions among leaf conditions given one by one.
+    """Number the distinct conditions among the conditions of all leaves.
 
     Parameters
     ----------
@@ -180,19 +172,27 @@ def collect_conditions(
     used_feature, lo, hi, missing : ndarray of shape (n_leaf_conditions,)
         Each condition: bins ``[lo, hi)`` of a used_feature, and whether missing belongs to it.
     mask : ndarray of shape (n_leaf_conditions,), int64, optional
-        Start of the condition's inclusion mask in ``pool``, -1 where the interval counts.
+        Start of the condition's bins in ``pool``; -1 for an interval.
     pool : ndarray, uint8, optional
+        For each condition with a mask, 1 or 0 per bin of its feature.
 
     Returns
     -------
-    conditions, complement, entry_condition
+    conditions : Conditions
+        The distinct conditions.
+    complement : ndarray of shape (n_conditions,), int32
+        The condition that holds exactly where this one does not; -1 if there is none.
+    leaf_condition : ndarray of shape (n_leaf_conditions,), int32
+        Number of every leaf condition.
     """
     n_bins = grid.n_bins
     none = np.iinfo(grid.dtype).max
     base = int(n_bins.max(initial=2)) + 1
     by_mask = np.zeros(len(used_feature), dtype=bool) if mask is None else mask >= 0
-    hi = np.maximum(lo, hi)  # an interval that ends before it begins is empty: kernels wrap around
-    entry_condition = np.empty(len(used_feature), dtype=np.int32)
+    hi = np.maximum(
+        lo, hi
+    )  # An empty interval must not end before it begins: unsigned widths would wrap around.
+    leaf_condition = np.empty(len(used_feature), dtype=np.int32)
 
     def encode(s: Any, a: Any, b: Any, m: Any) -> NDArray[np.int64]:
         return np.asarray(((s.astype(np.int64) * base + a) * base + b) * 2 + m)
@@ -203,25 +203,25 @@ def collect_conditions(
         return_index=True,
         return_inverse=True,
     )
-    entry_condition[rows] = inverse
-    c_slot, c_lo, c_hi, c_missing = (a[rows][first] for a in (used_feature, lo, hi, missing))
-    # [0, h) and [h, end) are each other's complement, with missing in the one or the other
-    end = n_bins[c_slot] - 1
+    leaf_condition[rows] = inverse
+    c_feature, c_lo, c_hi, c_missing = (a[rows][first] for a in (used_feature, lo, hi, missing))
+    # [0, h) and [h, end) are each other's complement if missing belongs to exactly one of them.
+    end = n_bins[c_feature] - 1
     low, high = c_lo == 0, c_hi == end
-    other = encode(c_slot, np.where(low, c_hi, 0), np.where(low, end, c_lo), ~c_missing)
+    other = encode(c_feature, np.where(low, c_hi, 0), np.where(low, end, c_lo), ~c_missing)
     at = np.minimum(np.searchsorted(keys, other), max(len(keys) - 1, 0))
     complement = np.where((low | high) & (keys[at] == other) if len(keys) else False, at, -1)
 
-    features, los, his, misses = [c_slot], [c_lo], [c_hi], [np.where(c_missing, end, none)]
+    features, los, his, misses = [c_feature], [c_lo], [c_hi], [np.where(c_missing, end, none)]
     starts, chunks, complements = [np.full(len(keys), -1)], [np.zeros(0, np.uint8)], [complement]
     n_conditions, n_pool = len(keys), 0
     for s in np.unique(used_feature[by_mask]):
         assert mask is not None
         assert pool is not None
-        entries = np.flatnonzero(by_mask & (used_feature == s))
-        sets = pool[mask[entries][:, None] + np.arange(n_bins[s])]
+        of_feature = np.flatnonzero(by_mask & (used_feature == s))
+        sets = pool[mask[of_feature][:, None] + np.arange(n_bins[s])]
         unique, inverse = np.unique(sets, axis=0, return_inverse=True)
-        entry_condition[entries] = n_conditions + inverse.ravel()
+        leaf_condition[of_feature] = n_conditions + inverse.ravel()
         position = {row.tobytes(): n_conditions + i for i, row in enumerate(unique)}
         complements.append(np.array([position.get((1 - row).tobytes(), -1) for row in unique]))
         m = len(unique)
@@ -240,4 +240,4 @@ def collect_conditions(
         mask=np.concatenate(starts).astype(np.int64),
         masks=np.concatenate(chunks).astype(np.uint8),
     )
-    return conditions, np.concatenate(complements).astype(np.int32), entry_condition
+    return conditions, np.concatenate(complements).astype(np.int32), leaf_condition

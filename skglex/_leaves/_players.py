@@ -1,4 +1,4 @@
-"""Players: the features, or groups of features, that share out a leaf's value."""
+"""Assign the conditions of every leaf to players: the features, or groups of features, that share its value."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._kernels.arguments import PlayerArrays
 from skglex._leaves._leaves import LeafEnsemble
 from skglex._leaves._patterns import MAX_TABLE_BITS
 
-# Leaf conditions and patterns of wide leaves are bits of a 64-bit integer.
+# Subsets of a leaf's players are bit masks of 64 bits.
 MAX_PLAYERS = 64
 
 
 @dataclass(frozen=True)
 class Players:
-    """Who takes part in each leaf's game.
+    """Describe who takes part in each leaf's game.
 
     Attributes
     ----------
@@ -28,7 +29,7 @@ class Players:
         The player itself.
     n_players : ndarray of shape (n_leaves,), int64
     coalition_ptr : ndarray of shape (n_leaves + 1,), int64
-        Running sum of 2**n_players, leaves that are too wide for tables counting 0.
+        Running sum of 2**n_players, where a leaf with a long path counts 0.
     """
 
     player_of_feature: NDArray[np.int64]
@@ -38,12 +39,34 @@ class Players:
     coalition_ptr: NDArray[np.int64]
 
     @property
-    def wide(self) -> NDArray[np.bool_]:
+    def long_path(self) -> NDArray[np.bool_]:
+        """Return which leaves have too many conditions for a table of all coalitions."""
         return np.asarray(np.diff(self.coalition_ptr) == 0)
+
+    @property
+    def largest(self) -> int:
+        """Return the largest number of players of a leaf."""
+        return int(self.n_players.max(initial=0))
+
+    @property
+    def arrays(self) -> PlayerArrays:
+        """Return the arrays for kernels."""
+        return PlayerArrays(self.condition_player, self.condition_player_id, self.n_players)
 
 
 def assign_players(ensemble: LeafEnsemble, player_of_feature: NDArray[np.int64]) -> Players:
-    """Number the players of every leaf, by increasing player."""
+    """Number the players of every leaf, by increasing player.
+
+    Parameters
+    ----------
+    ensemble : LeafEnsemble
+    player_of_feature : ndarray of shape (n_used_features,), int64
+
+    Raises
+    ------
+    ValueError
+        A leaf has more than 64 players.
+    """
     condition_player_id = player_of_feature[ensemble.condition_feature]
     leaf = ensemble.condition_leaf
     n = int(player_of_feature.max(initial=0)) + 1
@@ -53,11 +76,11 @@ def assign_players(ensemble: LeafEnsemble, player_of_feature: NDArray[np.int64])
     position = inverse - start[leaf]
     if n_players.max(initial=0) > MAX_PLAYERS:
         raise ValueError(
-            f"a tree splits on {n_players.max()} features along one path; at most {MAX_PLAYERS} can be told "
-            "apart. Train shallower trees, or join features with feature_groups"
+            f"a tree splits on {n_players.max()} features along one path, and skglex supports at most {MAX_PLAYERS}. "
+            "Train shallower trees, or join features with feature_groups"
         )
-    wide = np.diff(ensemble.leaf_ptr) > MAX_TABLE_BITS
-    sizes = np.where(wide, 0, 1 << np.minimum(n_players, MAX_TABLE_BITS))
+    long_path = np.diff(ensemble.leaf_ptr) > MAX_TABLE_BITS
+    sizes = np.where(long_path, 0, 1 << np.minimum(n_players, MAX_TABLE_BITS))
     return Players(
         player_of_feature=player_of_feature,
         condition_player=position.astype(np.uint8),

@@ -196,7 +196,7 @@ def sum_of_ensembles(terms: list[Term]) -> LeafEnsemble:
     parts = [_to_nodes(term) for term in terms]
     sizes = [len(part.left) for part in parts]
     shift = np.cumsum(sizes) - sizes
-    known = all(part.share is not None for part in parts)
+    known = all(part.cover_ratio is not None for part in parts)
     nodes = Nodes(
         roots=np.concatenate([*(p.roots[:-1] + s for p, s in zip(parts, shift)), [sum(sizes)]]),
         left=np.concatenate([np.where(p.left < 0, -1, p.left + s) for p, s in zip(parts, shift)]),
@@ -207,7 +207,9 @@ def sum_of_ensembles(terms: list[Term]) -> LeafEnsemble:
         value=np.concatenate([p.value for p in parts]),
         output=np.concatenate([p.output for p in parts]),
         base=np.sum([p.base for p in parts], axis=0),
-        share=np.concatenate([p.share for p in parts if p.share is not None]) if known else None,
+        cover_ratio=np.concatenate([p.cover_ratio for p in parts if p.cover_ratio is not None])
+        if known
+        else None,
         categories={node + int(s): c for p, s in zip(parts, shift) for node, c in p.categories.items()},
         listed_right=np.concatenate([p.listed_right for p in parts if p.listed_right is not None]),
     )
@@ -262,7 +264,7 @@ def _to_nodes(term: Term) -> Nodes:
         value=value,
         output=ensemble.output[first_leaf],
         base=term.weight * ensemble.base,
-        share=ensemble.share,
+        cover_ratio=ensemble.cover_ratio,
         categories=categories,
         listed_right=listed_right,
     )

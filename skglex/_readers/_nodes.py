@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._kernels.arguments import ExtractedLeaves
 from skglex._kernels.leaf_extraction import extract_leaves, measure_trees
 from skglex._leaves import Grid, LeafEnsemble, Trees, collect_conditions
 from skglex._utils import warn_user
@@ -37,7 +38,7 @@ class Nodes:
         Base score on the margin scale.
     cover : ndarray of shape (n_nodes,), float64, or None
         Weight of the training rows that reached each node. None: the model has none.
-    share : ndarray of shape (n_nodes,), float64, or None
+    cover_ratio : ndarray of shape (n_nodes,), float64, or None
         Path-dependent weight of each node among its parent's children. None: its cover over its parent's cover.
     categories : mapping of int to ndarray of int
         The category codes listed by each categorical node.
@@ -55,7 +56,7 @@ class Nodes:
     output: NDArray[np.int32]
     base: NDArray[np.float64]
     cover: NDArray[np.float64] | None = None
-    share: NDArray[np.float64] | None = None
+    cover_ratio: NDArray[np.float64] | None = None
     categories: Mapping[int, NDArray[Any]] = field(default_factory=dict)
     listed_right: NDArray[np.bool_] | None = None
 
@@ -92,46 +93,55 @@ def to_leaves(
     """
     inner = nodes.left >= 0
     grid, trees = _build_trees(nodes, inner, less_equal, as_float32)
-    share = nodes.share if nodes.cover is None else _shares(nodes, inner, nodes.cover, ratio_without_cover)
-    n_leaves, bound, max_depth = measure_trees(nodes.left, nodes.right, nodes.roots, len(grid.features))
-    leaf_node = np.empty(n_leaves, np.int64)
-    tree_ptr = np.empty(len(nodes.roots), np.int64)
-    leaf_ptr = np.empty(n_leaves + 1, np.int64)
-    used_feature, lo, hi = (np.empty(bound, np.int32) for _ in range(3))
-    mask = np.empty(bound, np.int64)
-    missing, ratio = np.empty(bound, np.bool_), np.empty(bound)
-    shares = np.ones(len(inner)) if share is None else share
-    leaves = leaf_node, tree_ptr, leaf_ptr, used_feature, lo, hi, missing, mask, ratio
-    pool = extract_leaves(trees, shares, grid.n_bins, max_depth, *leaves)
-    n = leaf_ptr[-1]
-    conditions, complement, leaf_condition = collect_conditions(
-        grid, used_feature[:n], lo[:n], hi[:n], missing[:n], mask[:n], pool
+    cover_ratio = (
+        nodes.cover_ratio
+        if nodes.cover is None
+        else _cover_ratios(nodes, inner, nodes.cover, ratio_without_cover)
     )
-    trees.leaf[leaf_node] = np.arange(n_leaves)
+    n_leaves, bound, max_depth = measure_trees(nodes.left, nodes.right, nodes.roots, len(grid.features))
+    leaves = ExtractedLeaves(
+        node=np.empty(n_leaves, np.int64),
+        tree_ptr=np.empty(len(nodes.roots), np.int64),
+        ptr=np.empty(n_leaves + 1, np.int64),
+        feature=np.empty(bound, np.int32),
+        lo=np.empty(bound, np.int32),
+        hi=np.empty(bound, np.int32),
+        missing=np.empty(bound, np.bool_),
+        mask=np.empty(bound, np.int64),
+        path_ratio=np.empty(bound),
+    )
+    pool = extract_leaves(
+        trees, np.ones(len(inner)) if cover_ratio is None else cover_ratio, grid.n_bins, max_depth, leaves
+    )
+    n = leaves.ptr[-1]
+    conditions, complement, leaf_condition = collect_conditions(
+        grid, leaves.feature[:n], leaves.lo[:n], leaves.hi[:n], leaves.missing[:n], leaves.mask[:n], pool
+    )
+    trees.leaf[leaves.node] = np.arange(n_leaves)
     return LeafEnsemble(
         grid=grid,
         conditions=conditions,
         complement=complement,
-        leaf_ptr=leaf_ptr,
+        leaf_ptr=leaves.ptr,
         leaf_condition=leaf_condition,
-        ratio=None if share is None else ratio[:n].copy(),
-        value=np.ascontiguousarray(nodes.value[leaf_node]),
-        output=np.repeat(nodes.output, np.diff(tree_ptr)).astype(np.int32),
-        tree_ptr=tree_ptr,
+        path_ratio=None if cover_ratio is None else leaves.path_ratio[:n].copy(),
+        value=np.ascontiguousarray(nodes.value[leaves.node]),
+        output=np.repeat(nodes.output, np.diff(leaves.tree_ptr)).astype(np.int32),
+        tree_ptr=leaves.tree_ptr,
         base=nodes.base,
         trees=trees,
-        share=share,
+        cover_ratio=cover_ratio,
     )
 
 
-def _shares(
+def _cover_ratios(
     nodes: Nodes, inner: NDArray[np.bool_], cover: NDArray[np.float64], ratio_without_cover: float
 ) -> NDArray[np.float64]:
     """Return the cover of each node over that of its parent."""
-    share = np.ones(len(inner))
+    cover_ratio = np.ones(len(inner))
     above = cover[inner]
     for children in (nodes.left[inner], nodes.right[inner]):
-        share[children] = np.divide(
+        cover_ratio[children] = np.divide(
             cover[children], above, out=np.full(len(above), ratio_without_cover), where=above > 0
         )
     if no_cover := int((above <= 0).sum()):
@@ -140,7 +150,7 @@ def _shares(
             f"path-dependent weights are taken as {ratio_without_cover:g} for each child, as the library does",
             ZeroCoverWarning,
         )
-    return share
+    return cover_ratio
 
 
 def _build_trees(

@@ -48,7 +48,7 @@ def read(model: treelite.Model) -> SourceModel:
     register_treelite_pickling()
     as_float32 = model.input_type == "float32"
     ensemble = from_treelite(model, as_float32=as_float32)
-    if ensemble.ratio is None:
+    if ensemble.path_ratio is None:
         ensemble = from_treelite(model, as_float32=as_float32, cover="data_count")
     spec = InputSpec(n_features=model.num_feature, sparse_is_missing=True)
     used = ensemble.grid.features

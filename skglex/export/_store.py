@@ -77,7 +77,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
                 f"the tables have more than {budgets.largest_table_cells:,} cells (1 GiB). Use max_interaction or "
                 "features, or train on fewer bins (max_bin)"
             )
-        columns = grid.features[tables.axis_feature[list(tables.axes(i))]].tolist()
+        columns = grid.features[tables.axis_features(i)].tolist()
         components.append({"name": component.name, "features": list(component.features), "columns": columns})
         edges += [axis.edges for axis in axes if not axis.categorical]
         values.append(np.ravel(table))

@@ -13,8 +13,8 @@ from skglex._decomposition import (
     component_means,
     explained,
     shapley_means,
-    strongest,
     sum_by_feature_and_order,
+    top_components,
 )
 from skglex._leaves import BackgroundLike
 from skglex.inspection._tables import as_table, label_columns
@@ -90,7 +90,7 @@ def component_importance(
     view.require_components()
     orders = view.decomposition.orders
     if by == "component":
-        chosen, means = strongest(
+        chosen, means = top_components(
             view.decomposition, background, len(orders) if k is None else int(k), view.execution
         )
         names = [decomposer.components_[int(c)].name for c in chosen]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skglex._kernels._compile import njit
+from skglex._kernels.compilation import njit
 from skglex._planted._kernels.loss import child_update, count_stats, is_additive, start_row, update_row
 from skglex._planted._kernels.random_numbers import draw_weighted, next_below
 from skglex._planted._kernels.split import FEW_CODES, RANDOM, best_threshold, is_lower, sum_rows, unsplit_loss

@@ -17,7 +17,7 @@ exponential     (w b_k if y_k > 0 else 0), (w b_k if y_k < 0 else 0), ...
 
 import numpy as np
 
-from skglex._kernels._compile import njit
+from skglex._kernels.compilation import njit
 
 SQUARED_ERROR, ABSOLUTE_ERROR, LOG_LOSS, EXPONENTIAL = 0, 1, 2, 3
 

@@ -8,7 +8,7 @@ element.
 
 import numpy as np
 
-from skglex._kernels._compile import njit
+from skglex._kernels.compilation import njit
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

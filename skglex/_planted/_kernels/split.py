@@ -7,8 +7,8 @@ buckets, so that one pass over the rows, without sorting them, is all a candidat
 
 import numpy as np
 
-from skglex._kernels._compile import njit
 from skglex._kernels.bitsets import count_ones
+from skglex._kernels.compilation import njit
 from skglex._planted._kernels.loss import (
     LOG_LOSS,
     SQUARED_ERROR,

@@ -1,4 +1,4 @@
-"""numba's ``njit``, which goes without a cache where there is no place for one."""
+"""Compile with Numba; without a cache where there is no directory for one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ import numba
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """As ``numba.njit``: a package in a read-only directory, for a user without a home, compiles in every process."""
+    """Decorate as ``numba.njit`` does, and drop the cache if Numba finds no place for it.
+
+    That happens if the package is in a read-only directory and the user has no home. Kernels then compile in every
+    process.
+    """
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         try:
@@ -28,7 +32,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 @cache
 def _warn_once() -> None:
     warnings.warn(
-        "there is no place to keep compiled kernels, so every process compiles them anew, which takes seconds: set "
-        "NUMBA_CACHE_DIR to a directory that only you can write to",
+        "Numba found no writable directory for compiled kernels, so every process compiles them again, which takes "
+        "seconds. Set NUMBA_CACHE_DIR to a directory that only you can write to",
         stacklevel=3,
     )

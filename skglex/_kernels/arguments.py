@@ -1,0 +1,564 @@
+"""Group the arrays that kernels take: one documented named tuple per subject.
+
+Numba compiles a kernel anew for every combination of types. The fields below therefore always have the dtype that
+their documentation states, and all arrays are C-contiguous.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# -- a model, in bins -------------------------------------------------------------------------
+
+
+class Conditions(NamedTuple):
+    """Describe the distinct conditions of a model, each a set of bins of one used_feature.
+
+    A condition holds for the bins ``lo <= b < hi`` and for the bin ``missing``. If ``mask >= 0``, it holds instead
+    for the bins ``b`` with ``masks[mask + b] != 0``.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_conditions,), int32
+        The used_feature, an index into ``grid.features``.
+    lo, hi, missing : ndarray of shape (n_conditions,), the grid's dtype
+        ``missing`` is the largest value of the dtype where missing values do not meet the condition.
+    mask : ndarray of shape (n_conditions,), int64
+        Start of the condition's bins in ``masks``; -1 for an interval.
+    masks : ndarray, uint8
+        For each condition with a mask, one entry per bin of its feature.
+    """
+
+    feature: NDArray[np.int32]
+    lo: NDArray[np.unsignedinteger]
+    hi: NDArray[np.unsignedinteger]
+    missing: NDArray[np.unsignedinteger]
+    mask: NDArray[np.int64]
+    masks: NDArray[np.uint8]
+
+
+class Trees(NamedTuple):
+    """Describe binary trees whose splits are stated in bins.
+
+    A node sends the bins ``b <= cut`` left, and missing values where ``missing_left`` says. If ``mask >= 0``, it
+    sends the bins ``b`` with ``masks[mask + b] != 0`` left instead.
+
+    Attributes
+    ----------
+    roots : ndarray of shape (n_trees + 1,), int64
+        Root of each tree, and the number of nodes.
+    left, right : ndarray of shape (n_nodes,), int32
+        Children; -1 for a leaf.
+    used_feature, cut : ndarray of shape (n_nodes,), int32
+    missing_left : ndarray of shape (n_nodes,), uint8
+    mask : ndarray of shape (n_nodes,), int64
+        Start of the node's bins in ``masks``; -1 for a threshold.
+    masks : ndarray, uint8
+    leaf : ndarray of shape (n_nodes,), int32
+        Number of each leaf in the ensemble.
+    """
+
+    roots: NDArray[np.int64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    used_feature: NDArray[np.int32]
+    cut: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    mask: NDArray[np.int64]
+    masks: NDArray[np.uint8]
+    leaf: NDArray[np.int32]
+
+
+class Cuts(NamedTuple):
+    """Describe the cuts of a grid, and how the model compares numbers with them.
+
+    Attributes
+    ----------
+    cuts : ndarray, float64
+        Thresholds or category codes, used_feature by used_feature.
+    ptr : ndarray of shape (n_used_features + 1,), int64
+        Start of each used_feature's cuts.
+    categorical : ndarray of shape (n_used_features,), bool
+    less_equal : bool
+        Whether the model goes left on ``x <= t`` rather than on ``x < t``.
+    as_float32 : bool
+        Whether the model casts values to float32 before it compares.
+    """
+
+    cuts: NDArray[np.float64]
+    ptr: NDArray[np.int64]
+    categorical: NDArray[np.bool_]
+    less_equal: bool
+    as_float32: bool
+
+
+class Buckets(NamedTuple):
+    """Divide the range of each used_feature's cuts into equal parts, which shortens the search for a bin.
+
+    Attributes
+    ----------
+    ptr : ndarray of shape (n_used_features + 1,), int64
+        Start of each used_feature's buckets in ``below``.
+    scale : ndarray of shape (n_used_features,), float64
+        Buckets per unit of the feature.
+    below : ndarray, int32
+        Number of cuts below each bucket.
+    fullest : ndarray of shape (n_used_features,), int64
+        Largest number of cuts in one bucket.
+    """
+
+    ptr: NDArray[np.int64]
+    scale: NDArray[np.float64]
+    below: NDArray[np.int32]
+    fullest: NDArray[np.int64]
+
+
+class ExtractedLeaves(NamedTuple):
+    """Hold the leaves that `extract_leaves` finds, and their conditions one by one.
+
+    Attributes
+    ----------
+    node : ndarray of shape (n_leaves,), int64
+        The tree's node that is the leaf.
+    tree_ptr : ndarray of shape (n_trees + 1,), int64
+        First leaf of each tree.
+    ptr : ndarray of shape (n_leaves + 1,), int64
+        First condition of each leaf.
+    feature, lo, hi : ndarray, int32
+        Used_feature of each condition, and its bins ``lo <= b < hi``.
+    missing : ndarray, bool
+        Whether missing values meet the condition.
+    mask : ndarray, int64
+        Start of the condition's bins in a pool of masks; -1 for an interval.
+    path_ratio : ndarray, float64
+        Product of cover(child) / cover(node) over the path's splits on the feature.
+    """
+
+    node: NDArray[np.int64]
+    tree_ptr: NDArray[np.int64]
+    ptr: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    lo: NDArray[np.int32]
+    hi: NDArray[np.int32]
+    missing: NDArray[np.bool_]
+    mask: NDArray[np.int64]
+    path_ratio: NDArray[np.float64]
+
+
+class PackedTrees(NamedTuple):
+    """Hold trees node by node, depth first, for `traverse`.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (n_nodes, 4), int32
+        See `skglex._kernels.traversal`.
+    root : ndarray of shape (n_trees,), int64
+    masks : ndarray, uint8
+        Bins that categorical splits send left.
+    missing : ndarray of shape (n_used_features,), int64
+        Bin of missing values.
+    value : ndarray of shape (n_values, width), float64
+    output : ndarray of shape (n_trees,), int32
+        First output that each tree adds to.
+    """
+
+    nodes: NDArray[np.int32]
+    root: NDArray[np.int64]
+    masks: NDArray[np.uint8]
+    missing: NDArray[np.int64]
+    value: NDArray[np.float64]
+    output: NDArray[np.int32]
+
+
+class LevelTrees(NamedTuple):
+    """Hold trees whose leaves lead to themselves, for `traverse_levels`.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (n_nodes, 4), uint32
+        See `skglex._kernels.traversal`.
+    value_row : ndarray of shape (n_nodes,), int32
+        For a leaf, its row of ``value``.
+    root, depth : ndarray of shape (n_trees,), int64
+        Root of each tree, and number of splits on its longest path.
+    missing, value, output
+        As in `PackedTrees`.
+    """
+
+    nodes: NDArray[np.uint32]
+    value_row: NDArray[np.int32]
+    root: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    missing: NDArray[np.int64]
+    value: NDArray[np.float64]
+    output: NDArray[np.int32]
+
+
+# -- leaves and their games -------------------------------------------------------------------
+
+
+class Paths(NamedTuple):
+    """List the conditions of every leaf: ``condition[ptr[l]:ptr[l + 1]]``.
+
+    Attributes
+    ----------
+    ptr : ndarray of shape (n_leaves + 1,), int64
+    condition : ndarray of shape (n_leaf_conditions,), int32
+    """
+
+    ptr: NDArray[np.int64]
+    condition: NDArray[np.int32]
+
+
+class LeafValues(NamedTuple):
+    """Hold what every leaf adds to the outputs ``output[l] .. output[l] + width - 1``.
+
+    Attributes
+    ----------
+    value : ndarray of shape (n_leaves, width), float64
+    output : ndarray of shape (n_leaves,), int32
+    """
+
+    value: NDArray[np.float64]
+    output: NDArray[np.int32]
+
+
+class PlayerArrays(NamedTuple):
+    """Assign the conditions of every leaf to the players of its game.
+
+    Attributes
+    ----------
+    position : ndarray of shape (n_leaf_conditions,), uint8
+        Position of the condition's player among the players of its leaf.
+    id : ndarray of shape (n_leaf_conditions,), int64
+        The player itself: the number of a feature or of a group of features.
+    n_players : ndarray of shape (n_leaves,), int64
+    """
+
+    position: NDArray[np.uint8]
+    id: NDArray[np.int64]
+    n_players: NDArray[np.int64]
+
+
+class SubsetRanks(NamedTuple):
+    """Number subsets by size, then by value (`skglex._kernels.subsets.subset_rank`).
+
+    Attributes
+    ----------
+    choose : ndarray of shape (k + 1, k + 2), int64
+        Binomial coefficients.
+    offset : ndarray of shape (k + 1, k + 2), int64
+        ``offset[n, i]`` is the number of subsets of n players with fewer than i members.
+    """
+
+    choose: NDArray[np.int64]
+    offset: NDArray[np.int64]
+
+
+class RankedSubsets(NamedTuple):
+    """Request weights of subsets by rank: those of some leaves with at most ``max_order`` players.
+
+    Attributes
+    ----------
+    leaves : ndarray, int64
+    start : ndarray of shape (n_leaves,), int64
+        Position of each leaf's first weight.
+    size : int
+        Number of weights in all.
+    max_order : int
+    """
+
+    leaves: NDArray[np.int64]
+    start: NDArray[np.int64]
+    size: int
+    max_order: int
+
+
+class CoalitionArrays(NamedTuple):
+    r"""Hold the weights E(P \ V) of some leaves, for coalitions V of their players.
+
+    The weights of leaf l begin at ``weight[start[l]]``: one per bit mask V or, where ``ranked[l]``, one per subset
+    by rank, for small subsets only.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_leaves,), int64
+    weight : ndarray, float64
+    ranked : ndarray of shape (n_leaves,), bool
+    ranks : SubsetRanks
+    """
+
+    start: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    ranked: NDArray[np.bool_]
+    ranks: SubsetRanks
+
+
+class QuadratureRules(NamedTuple):
+    """Hold Gauss-Legendre rules on [0, 1]: the rule of n nodes is in row n.
+
+    Attributes
+    ----------
+    nodes, weights : ndarray of shape (n_rules, n_rules - 1), float64
+    """
+
+    nodes: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+class BackgroundRows(NamedTuple):
+    """Hold the background rows that explained rows are compared with.
+
+    Attributes
+    ----------
+    bins : ndarray of shape (n_used_features, n_background), the grid's dtype
+    share : ndarray of shape (n_background,), float64
+        Weight of each row, divided by the sum.
+    inverse : ndarray of shape (k + 1, k + 1), float64
+        ``inverse[n, i]`` is 1 / ((n + 1) C(n, i)).
+    """
+
+    bins: NDArray[np.unsignedinteger]
+    share: NDArray[np.float64]
+    inverse: NDArray[np.float64]
+
+
+class ShapleyRows(NamedTuple):
+    """Locate Shapley values in an output array of shape (rows, n_samples).
+
+    Player i of output o is row ``o * n_players + i``. With ``pairs``, the interaction of the players i < j is row
+    ``(o * n_players + i) * n_players + j``.
+
+    Attributes
+    ----------
+    n_players : int
+        Number of players in all.
+    pairs : bool
+    """
+
+    n_players: int
+    pairs: bool
+
+
+class BitSets(NamedTuple):
+    """Hold a block of background rows as bit sets.
+
+    Row ``row_ptr[s] + i`` of ``bits`` is the set of the rows whose bin is among the i smallest that occur of
+    used_feature s. Bit ``r % 64`` of word ``r // 64`` stands for row r of the block.
+
+    Attributes
+    ----------
+    n_rows : int
+    weight : ndarray of shape (n_rows,), float64
+    equal : float
+        Weight of every row if all weights are equal, else 0.
+    n_bins : ndarray of shape (n_used_features,), int64
+    bin_ptr : ndarray of shape (n_used_features + 1,), int64
+        Start of each used_feature in ``rank``.
+    rank : ndarray, int32
+        ``rank[bin_ptr[s] + b]`` is the number of bins below b that occur.
+    row_ptr : ndarray of shape (n_used_features + 1,), int64
+    bits : ndarray of shape (row_ptr[-1], n_words), uint64
+    """
+
+    n_rows: int
+    weight: NDArray[np.float64]
+    equal: float
+    n_bins: NDArray[np.int64]
+    bin_ptr: NDArray[np.int64]
+    rank: NDArray[np.int32]
+    row_ptr: NDArray[np.int64]
+    bits: NDArray[np.uint64]
+
+
+# -- patterns ---------------------------------------------------------------------------------
+
+
+class GroupBits(NamedTuple):
+    """List the bits of the patterns of groups of leaves.
+
+    Attributes
+    ----------
+    ptr : ndarray of shape (n_groups + 1,), int64
+        Group g has the bits ``ptr[g]`` up to ``ptr[g + 1]``.
+    condition : ndarray of shape (n_bits,), int32
+        Condition that the bit stands for.
+    position : ndarray of shape (n_bits,), uint8
+        Position of the bit in the pattern.
+    table_ptr : ndarray of shape (n_groups + 1,), int64
+        Running sum of the groups' numbers of patterns; a group without patterns has no table.
+    """
+
+    ptr: NDArray[np.int64]
+    condition: NDArray[np.int32]
+    position: NDArray[np.uint8]
+    table_ptr: NDArray[np.int64]
+
+
+class LeafBits(NamedTuple):
+    """Locate the conditions of every leaf in the pattern of its group.
+
+    Attributes
+    ----------
+    group_leaf : ndarray of shape (n_groups + 1,), int64
+        First leaf of each group.
+    table_ptr : ndarray of shape (n_groups + 1,), int64
+        As in `GroupBits`.
+    position : ndarray of shape (n_leaf_conditions,), uint8
+        Position of the condition's bit in its group's pattern.
+    flip : ndarray of shape (n_leaf_conditions,), uint8
+        1 where the bit stands for the condition's complement.
+    """
+
+    group_leaf: NDArray[np.int64]
+    table_ptr: NDArray[np.int64]
+    position: NDArray[np.uint8]
+    flip: NDArray[np.uint8]
+
+
+class PatternTables(NamedTuple):
+    """Hold what groups of leaves add to some columns, for each of their patterns.
+
+    Group g adds to the columns ``column[column_ptr[g]:column_ptr[g + 1]]``. Its table, of shape (n_patterns,
+    n_columns), begins at ``values[value_ptr[g]]``.
+
+    Attributes
+    ----------
+    column_ptr : ndarray of shape (n_groups + 1,), int64
+    column : ndarray, int64
+    value_ptr : ndarray of shape (n_groups + 1,), int64
+    values : ndarray, float64
+    """
+
+    column_ptr: NDArray[np.int64]
+    column: NDArray[np.int64]
+    value_ptr: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+class LeafColumns(NamedTuple):
+    """Locate each leaf's columns among those of its group.
+
+    Attributes
+    ----------
+    ptr : ndarray of shape (n_leaves + 1,), int64
+        First column of each leaf.
+    position : ndarray, int64
+        Position of each column among its group's columns of one output.
+    """
+
+    ptr: NDArray[np.int64]
+    position: NDArray[np.int64]
+
+
+# -- tables of components ---------------------------------------------------------------------
+
+
+class Axes(NamedTuple):
+    """List the axes of every component: ``feature[ptr[c]:ptr[c + 1]]``.
+
+    Attributes
+    ----------
+    ptr : ndarray of shape (n_components + 1,), int64
+    feature : ndarray of shape (n_axes,), int64
+        Used_feature of each axis.
+    """
+
+    ptr: NDArray[np.int64]
+    feature: NDArray[np.int64]
+
+
+class Sources(NamedTuple):
+    """List the leaves that every component comes from, by path set.
+
+    Attributes
+    ----------
+    ptr : ndarray of shape (n_components + 1,), int64
+        First source of each component.
+    path_set : ndarray of shape (n_sources,), int64
+        Path set: all leaves with the same players.
+    mask : ndarray of shape (n_sources,), uint64
+        Bit mask of the component's players among those of the path set.
+    """
+
+    ptr: NDArray[np.int64]
+    path_set: NDArray[np.int64]
+    mask: NDArray[np.uint64]
+
+
+class PathSetItems(NamedTuple):
+    """List items of every path set, its leaves or its conditions: ``item[ptr[p]:ptr[p + 1]]``.
+
+    Attributes
+    ----------
+    ptr : ndarray of shape (n_path_sets + 1,), int64
+    item : ndarray, int64
+    """
+
+    ptr: NDArray[np.int64]
+    item: NDArray[np.int64]
+
+
+class Events(NamedTuple):
+    """List the bins at which each condition begins and ends to hold.
+
+    Attributes
+    ----------
+    ptr : ndarray of shape (n_conditions + 1,), int64
+        First event of each condition.
+    bin : ndarray, int32
+    sign : ndarray, int8
+        1 where the condition begins to hold, -1 where it ends.
+    """
+
+    ptr: NDArray[np.int64]
+    bin: NDArray[np.int32]
+    sign: NDArray[np.int8]
+
+
+class TableLayout(NamedTuple):
+    """Describe the tables of components over the cells of their axes.
+
+    Attributes
+    ----------
+    axes : Axes
+    size, stride : ndarray of shape (n_axes,), int64
+        Number of cells along each axis, and distance of two neighbours in the table.
+    map_ptr : ndarray of shape (n_axes,), int64
+        Start of each axis in ``maps``.
+    maps : ndarray, int32
+        Cell of every bin: ``maps[map_ptr[a] + b]``.
+    table_ptr, n_cells : ndarray of shape (n_components,), int64
+        Table of component c: (n_outputs, n_cells[c]) values from ``table_ptr[c]`` on.
+    """
+
+    axes: Axes
+    size: NDArray[np.int64]
+    stride: NDArray[np.int64]
+    map_ptr: NDArray[np.int64]
+    maps: NDArray[np.int32]
+    table_ptr: NDArray[np.int64]
+    n_cells: NDArray[np.int64]
+
+
+class StreamedComponents(NamedTuple):
+    """List the components that are computed from the leaves of each path set.
+
+    Attributes
+    ----------
+    path_set_of_leaf : ndarray of shape (n_leaves,), int64
+    ptr : ndarray of shape (n_path_sets + 1,), int64
+        First component of each path set.
+    mask : ndarray, uint64
+        Bit mask of the component's players among those of the path set.
+    column : ndarray, int64
+        Row of the output array, within the block of one output.
+    """
+
+    path_set_of_leaf: NDArray[np.int64]
+    ptr: NDArray[np.int64]
+    mask: NDArray[np.uint64]
+    column: NDArray[np.int64]

@@ -1,0 +1,211 @@
+r"""Shapley values and interactions of a leaf's game, for every pattern or for one.
+
+The game pays E(P \ T) to a coalition T of players whose conditions the row meets, and 0 to any other. A pattern is the
+bit mask of the players whose conditions the row violates.
+"""
+
+import numpy as np
+
+from skglex._kernels.bitsets import count_ones
+from skglex._kernels.compilation import njit
+from skglex._kernels.patterns import leaf_pattern
+from skglex._kernels.subsets import count_members, sum_over_subsets
+
+
+@njit(cache=True, nogil=True)
+def _size_weights(k, order):
+    """Return t! (k - t - order)! / (k - order + 1)! for t = 0 .. k - order."""
+    w = np.zeros(k + 1)
+    n = k - order + 1
+    if n <= 0:
+        return w
+    w[0] = 1.0 / n
+    for t in range(1, n):
+        w[t] = w[t - 1] * t / (n - t)
+    return w
+
+
+@njit(cache=True, nogil=True)
+def shapley_values(weight, k, n_members, columns):
+    r"""Write the Shapley value of every player for every pattern.
+
+    With w(t) = t! (k - t - 1)! / k!, let h(T) = w(|T|) E(P \ T) and u(T) = w(|T| - 1) E(P \ T), each summed over the
+    subsets of the set ``met`` of players whose conditions hold. A player i in ``met`` gets
+    u(met) - u(met - i) - h(met - i), any other -h(met).
+    """
+    size = 1 << k
+    w = _size_weights(k, 1)
+    h, u = np.zeros(size), np.zeros(size)
+    for t in range(size):
+        if n_members[t] < k:
+            h[t] = w[n_members[t]] * weight[t]
+        if n_members[t] > 0:
+            u[t] = w[n_members[t] - 1] * weight[t]
+    sum_over_subsets(h, k)
+    sum_over_subsets(u, k)
+    for violated in range(size):
+        met = size - 1 - violated
+        for i in range(k):
+            if met & (1 << i):
+                rest = met ^ (1 << i)
+                columns[i, violated] = u[met] - u[rest] - h[rest]
+            else:
+                columns[i, violated] = -h[met]
+
+
+@njit(cache=True, nogil=True)
+def shapley_pairs(weight, k, n_members, columns):
+    r"""Write half the Shapley interaction index of every pair of players, for every pattern.
+
+    As `shapley_values`, with w(t) = t! (k - t - 2)! / (k - 1)! and a third sum y(T) = w(|T| - 2) E(P \ T) for the sets
+    that hold both players.
+    """
+    size = 1 << k
+    w = _size_weights(k, 2)
+    h, u, y = np.zeros(size), np.zeros(size), np.zeros(size)
+    for t in range(size):
+        n = n_members[t]
+        if n < k - 1:
+            h[t] = w[n] * weight[t]
+        if 0 < n < k:
+            u[t] = w[n - 1] * weight[t]
+        if n > 1:
+            y[t] = w[n - 2] * weight[t]
+    sum_over_subsets(h, k)
+    sum_over_subsets(u, k)
+    sum_over_subsets(y, k)
+    for violated in range(size):
+        met = size - 1 - violated
+        c = 0
+        for i in range(k):
+            bi = 1 << i
+            for j in range(i + 1, k):
+                bj = 1 << j
+                if (met & bi) and (met & bj):
+                    mi, mj, mij = met ^ bi, met ^ bj, met ^ bi ^ bj
+                    total = y[met] - y[mi] - y[mj] + y[mij] - u[mi] - u[mj] + 2 * u[mij] + h[mij]
+                elif (met & bi) or (met & bj):
+                    rest = met & ~(bi | bj)
+                    total = h[rest] - u[met] + u[rest]
+                else:
+                    total = h[met]
+                columns[c, violated] = 0.5 * total
+                c += 1
+
+
+@njit(cache=True, nogil=True)
+def shapley_tables(leaf_bits, tables, columns, paths, players, value, start, weight, g0, g1, pairs):
+    """Fill the groups' tables: the Shapley value (or half the interaction) of each column for each pattern.
+
+    A group's table holds, for each pattern, the outputs one after the other, each with its columns. The coalition
+    weights of leaf l begin at ``weight[start[l]]``.
+    """
+    n_outputs = value.shape[1]
+    for g in range(g0, g1):
+        size = leaf_bits.table_ptr[g + 1] - leaf_bits.table_ptr[g]
+        n_columns = (tables.column_ptr[g + 1] - tables.column_ptr[g]) // n_outputs
+        for leaf in range(leaf_bits.group_leaf[g], leaf_bits.group_leaf[g + 1]):
+            k = players.n_players[leaf]
+            n_leaf_columns = columns.ptr[leaf + 1] - columns.ptr[leaf]
+            if size == 0 or n_leaf_columns == 0:
+                continue
+            solved = np.empty((n_leaf_columns, 1 << k))
+            if pairs:
+                shapley_pairs(weight[start[leaf] :], k, count_members(k), solved)
+            else:
+                shapley_values(weight[start[leaf] :], k, count_members(k), solved)
+            violated = np.empty(size, np.int64)
+            for p in range(size):
+                violated[p] = leaf_pattern(p, leaf_bits, players, paths.ptr[leaf], paths.ptr[leaf + 1])
+            for v in range(n_outputs):
+                for c in range(n_leaf_columns):
+                    column = v * n_columns + columns.position[columns.ptr[leaf] + c]
+                    table = tables.values[tables.value_ptr[g] + column :]
+                    for p in range(size):
+                        table[p * n_columns * n_outputs] += value[leaf, v] * solved[c, violated[p]]
+
+
+@njit(cache=True, nogil=True)
+def solve_by_quadrature(ratio, k, violated, nodes, node_weights, n_nodes, pairs, factor, after, columns):
+    """Write the Shapley values (or half the interactions) of the game prod a_j over T, prod w_j outside.
+
+    With a_j = 1 where the condition of j holds, they are integrals over t of the product over the other players of
+    t a_j + (1 - t) w_j. Gauss-Legendre nodes integrate these polynomials exactly. ``factor`` and ``after`` are work
+    space for the factors and the products of the factors from each player on.
+    """
+    columns[: k * (k - 1) // 2 if pairs else k] = 0.0
+    for q in range(n_nodes):
+        t = nodes[q]
+        after[k] = 1.0
+        for j in range(k):
+            met = 0.0 if (violated >> np.uint64(j)) & np.uint64(1) else 1.0
+            factor[j] = t * met + (1.0 - t) * ratio[j]
+        for j in range(k - 1, -1, -1):
+            after[j] = after[j + 1] * factor[j]
+        before = node_weights[q]
+        c = 0
+        for i in range(k):
+            if pairs:
+                between = before
+                for j in range(i + 1, k):
+                    columns[c] += between * after[j + 1]
+                    between *= factor[j]
+                    c += 1
+            else:
+                columns[i] += before * after[i + 1]
+            before *= factor[i]
+    c = 0
+    for i in range(k):
+        di = (0.0 if (violated >> np.uint64(i)) & np.uint64(1) else 1.0) - ratio[i]
+        if not pairs:
+            columns[i] *= di
+            continue
+        for j in range(i + 1, k):
+            dj = (0.0 if (violated >> np.uint64(j)) & np.uint64(1) else 1.0) - ratio[j]
+            columns[c] *= 0.5 * di * dj
+            c += 1
+
+
+@njit(cache=True, nogil=True)
+def solve_by_comparison(shares, patterns, n_patterns, violated, k, inverse, pairs, columns):
+    """Write the Shapley values (or half the interactions) against each background pattern, weighted by its share.
+
+    A background row takes part only where every condition is met by that row or by the explained row. With ``a``
+    players met by the explained row alone and ``b`` by the background row alone, a player of the first kind gets
+    (a - 1)! b! / (a + b)!, a player of the second kind -a! (b - 1)! / (a + b)!. ``inverse[n, i]`` is
+    1 / ((n + 1) C(n, i)).
+    """
+    columns[: k * (k - 1) // 2 if pairs else k] = 0.0
+    b = np.int64(count_ones(violated))
+    for p in range(n_patterns):
+        if patterns[p] & violated:
+            continue
+        only_row, only_back = patterns[p], violated
+        a = np.int64(count_ones(only_row))
+        if pairs:
+            n = a + b - 2
+            if n < 0:
+                continue
+            both_row = inverse[n, b] if a > 1 else 0.0
+            both_back = inverse[n, a] if b > 1 else 0.0
+            mixed = -inverse[n, a - 1] if a > 0 and b > 0 else 0.0
+            c = 0
+            for i in range(k):
+                for j in range(i + 1, k):
+                    bi, bj = np.uint64(1) << np.uint64(i), np.uint64(1) << np.uint64(j)
+                    if (only_row & bi) and (only_row & bj):
+                        columns[c] += 0.5 * shares[p] * both_row
+                    elif (only_back & bi) and (only_back & bj):
+                        columns[c] += 0.5 * shares[p] * both_back
+                    elif ((only_row | only_back) & bi) and ((only_row | only_back) & bj):
+                        columns[c] += 0.5 * shares[p] * mixed
+                    c += 1
+        elif a + b > 0:
+            up = inverse[a + b - 1, b] if a > 0 else 0.0
+            down = inverse[a + b - 1, a] if b > 0 else 0.0
+            for i in range(k):
+                bi = np.uint64(1) << np.uint64(i)
+                if only_row & bi:
+                    columns[i] += shares[p] * up
+                elif only_back & bi:
+                    columns[i] -= shares[p] * down

@@ -1,0 +1,100 @@
+"""Subsets of a leaf's players as bit masks: list them, rank them, sum over them, number the ones that occur."""
+
+import numpy as np
+
+from skglex._kernels.compilation import njit
+
+
+@njit(cache=True, nogil=True)
+def binomials(k):
+    """Return ``choose[p, i] = C(p, i)`` and ``offset[n]``, the number of subsets of k players with fewer than n."""
+    choose = np.zeros((k + 1, k + 2), np.int64)
+    choose[:, 0] = 1
+    for p in range(1, k + 1):
+        for i in range(1, p + 1):
+            choose[p, i] = choose[p - 1, i - 1] + choose[p - 1, i]
+    offset = np.zeros(k + 2, np.int64)
+    for n in range(k + 1):
+        offset[n + 1] = offset[n] + choose[k, n]
+    return choose, offset
+
+
+@njit(cache=True, nogil=True)
+def subset_rank(mask, choose, offset):
+    """Return the position of a subset in the list by size, then by value (combinatorial number system)."""
+    rank, n, position = 0, 0, 0
+    while mask:
+        if mask & np.uint64(1):
+            n += 1
+            rank += choose[position, n]
+        mask >>= np.uint64(1)
+        position += 1
+    return offset[n] + rank
+
+
+@njit(cache=True, nogil=True)
+def first_subset(n):
+    """Return the smallest bit mask with n bits."""
+    return ~np.uint64(0) if n == 64 else (np.uint64(1) << np.uint64(n)) - np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def last_subset(n, k):
+    """Return the largest bit mask with n of k bits."""
+    return np.uint64(0) if n == 0 else first_subset(n) << np.uint64(k - n)
+
+
+@njit(cache=True, nogil=True)
+def next_subset(v):
+    """Return the next larger bit mask with as many bits (Gosper's hack)."""
+    low = v & (~v + np.uint64(1))
+    ripple = v + low
+    return ripple | (((v ^ ripple) // low) >> np.uint64(2))
+
+
+@njit(cache=True, nogil=True)
+def sum_over_subsets(f, n_players):
+    """Replace f[A] by the sum of f[B] over all B in A (zeta transform), in place."""
+    for i in range(n_players):
+        step = 1 << i
+        for a in range(1 << n_players):
+            if a & step:
+                f[a] += f[a ^ step]
+
+
+@njit(cache=True, nogil=True)
+def count_members(n_players):
+    """Return the number of members of every subset."""
+    counts = np.zeros(1 << n_players, np.int64)
+    for a in range(1, 1 << n_players):
+        counts[a] = counts[a >> 1] + (a & 1)
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def distinct_patterns(pattern, n, table, number, distinct):
+    """Number the distinct patterns among the first n, in order of first occurrence; return how many there are.
+
+    ``number[r]`` receives the number of row r's pattern, ``distinct`` the patterns themselves. ``table`` is a hash
+    table with more than n entries, a power of two, all -1. It is restored to that before the function returns.
+    """
+    last, shift = table.shape[0] - 1, 64
+    while (np.int64(1) << (64 - shift)) <= last:
+        shift -= 1
+    n_distinct = 0
+    for r in range(n):
+        p = pattern[r]
+        h = np.int64((p * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
+        while table[h] >= 0 and distinct[table[h]] != p:
+            h = (h + 1) & last
+        if table[h] < 0:
+            table[h] = n_distinct
+            distinct[n_distinct] = p
+            n_distinct += 1
+        number[r] = table[h]
+    for i in range(n_distinct):
+        h = np.int64((distinct[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
+        while table[h] >= 0:
+            table[h] = -1
+            h = (h + 1) & last
+    return n_distinct

@@ -1,0 +1,128 @@
+"""Empirical weights: E_l(U) is the share of the background rows that meet the leaf's conditions on U."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._kernels.arguments import BackgroundRows, Paths, PlayerArrays, RankedSubsets
+from skglex._kernels.bitsets import add_near_misses
+from skglex._kernels.coalitions import coalitions_from_histogram, sum_ranked_subsets
+from skglex._kernels.long_paths import add_shapley_by_comparison
+from skglex._kernels.patterns import pattern_histogram
+from skglex._leaves._games import LeafGames
+from skglex._leaves._leaves import LeafEnsemble
+from skglex._leaves._patterns import MAX_TABLE_BITS
+from skglex._leaves._players import Players
+from skglex._leaves._weighting import split_leaves, subset_ranks
+from skglex._utils import Execution, budgets, weight_chunks
+
+if TYPE_CHECKING:
+    from skglex._leaves._background import Background
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """Count the background rows that meet conditions: their joint distribution (see `Weighting`).
+
+    Attributes
+    ----------
+    background : Background
+    """
+
+    background: Background
+
+    def joint_weights(
+        self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], execution: Execution
+    ) -> NDArray[np.float64]:
+        """Return E_l of the marked conditions (see `Weighting`)."""
+        sets = ensemble.distinct_sets(averaged)
+        ids = np.arange(len(sets.first))
+        out = np.zeros(len(ids))
+        # One player has all conditions of a set. E_l is then the weight of the rows that violate no player.
+        n_conditions = np.diff(sets.ptr)
+        position, player = np.zeros(len(sets.condition), np.uint8), np.zeros(len(sets.condition), np.int64)
+        args = (
+            ensemble.conditions,
+            Paths(sets.ptr, sets.condition),
+            PlayerArrays(position, player, (n_conditions > 0).astype(np.int64)),
+        )
+        tasks = [
+            RankedSubsets(ids[a:b], ids, len(ids), 0)
+            for a, b in weight_chunks(n_conditions + 1, budgets.leaf_task)
+        ]
+        for block in self.background.bit_sets(ensemble.grid.n_bins):
+            execution.run(add_near_misses, [(block, *args, part, subset_ranks(1), out) for part in tasks])
+        return out[sets.of_leaf] / self.background.total
+
+    def table_weights(self, games: LeafGames, first: int, last: int) -> NDArray[np.float64]:
+        """Return the weights of all coalitions (see `Weighting`)."""
+        ensemble, players, groups, background = games.ensemble, games.players, games.groups, self.background
+        histogram = np.zeros(groups.table_ptr[last] - groups.table_ptr[first])
+        rows = background.bins, background.weight, ensemble.conditions
+        pattern_histogram(*rows, groups.group_bits(), first, last, histogram)
+        out = np.empty(games.n_coalitions(first, last))
+        coalitions_from_histogram(
+            groups.leaf_bits(),
+            histogram,
+            background.total,
+            ensemble.paths,
+            players.arrays,
+            players.coalition_ptr,
+            first,
+            last,
+            out,
+        )
+        return out
+
+    def ranked_weights(
+        self, games: LeafGames, wanted: RankedSubsets, execution: Execution
+    ) -> NDArray[np.float64]:
+        """Return the weights of small coalitions (see `Weighting`)."""
+        ensemble, players, out = games.ensemble, games.players.arrays, np.zeros(wanted.size)
+        ranks = subset_ranks(games.players.largest)
+        tasks = split_leaves(ensemble, wanted)
+        args = ensemble.conditions, ensemble.paths, players
+        for block in self.background.bit_sets(ensemble.grid.n_bins):
+            execution.run(add_near_misses, [(block, *args, part, ranks, out) for part in tasks])
+        total = self.background.total
+        execution.run(sum_ranked_subsets, [(players, part, ranks, total, out) for part in tasks])
+        return out
+
+    def steps_without_tables(self, players: Players, *, pairs: bool) -> float:
+        """Return infinity: comparing patterns takes longer than tables (see `Weighting`)."""
+        return np.inf
+
+    def shapley_kernel(
+        self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int
+    ) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """Return the kernel that compares the patterns of rows with those of the background (see `Weighting`)."""
+        ensemble, bins = games.ensemble, self.background.bins
+        if (n := len(leaves) * n_rows * bins.shape[1]) > budgets.comparisons:
+            raise ValueError(
+                f"{len(leaves):,} leaves split on more than {MAX_TABLE_BITS} features each. With empirical weights "
+                f"their SHAP values compare {n_rows:,} rows with {bins.shape[1]:,} background rows: {n:.2g} "
+                f"comparisons in all, more than the {budgets.comparisons:.0e} allowed. Pass fewer rows, set n_background, or "
+                "use weighting='path_dependent'"
+            )
+        inverse = _inverse_binomials(int(games.players.n_players[leaves].max()))
+        rows = BackgroundRows(bins, self.background.weight / self.background.total, inverse)
+        leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, games.players.arrays
+        return add_shapley_by_comparison, (*leaf_arrays, rows)
+
+    def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
+        """Do nothing: the background is part of every copy."""
+
+
+def _inverse_binomials(k: int) -> NDArray[np.float64]:
+    """Return 1 / ((n + 1) C(n, i)) = i! (n - i)! / (n + 1)! for i <= n <= k."""
+    out = np.zeros((k + 1, k + 1))
+    for n in range(k + 1):
+        out[n, 0] = 1.0 / (n + 1)
+        for i in range(1, n + 1):
+            out[n, i] = out[n, i - 1] * i / (n - i + 1)
+    return out

@@ -1,0 +1,87 @@
+"""Path-dependent weights: E_l(U) is a product of the model's cover ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._kernels.arguments import QuadratureRules, RankedSubsets
+from skglex._kernels.coalitions import coalitions_from_ratios, ranked_from_ratios
+from skglex._kernels.long_paths import add_shapley_by_quadrature
+from skglex._leaves._games import LeafGames
+from skglex._leaves._leaves import LeafEnsemble
+from skglex._leaves._players import Players
+from skglex._leaves._weighting import split_leaves
+from skglex._utils import Execution
+
+
+@dataclass(frozen=True)
+class PathDependent:
+    """Multiply the cover ratios of the conditions that are averaged out (see `Weighting`).
+
+    A leaf's game is then a product of one factor per player. Its Shapley values are integrals of polynomials, which
+    Gauss-Legendre quadrature solves exactly for any length of the path.
+    """
+
+    def joint_weights(
+        self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], execution: Execution
+    ) -> NDArray[np.float64]:
+        """Return E_l of the marked conditions (see `Weighting`)."""
+        ratio = np.append(np.where(averaged, _path_ratio(ensemble), 1.0), 1.0)
+        product = np.multiply.reduceat(ratio, ensemble.leaf_ptr[:-1])
+        product[np.diff(ensemble.leaf_ptr) == 0] = 1.0
+        return product
+
+    def table_weights(self, games: LeafGames, first: int, last: int) -> NDArray[np.float64]:
+        """Return the weights of all coalitions (see `Weighting`)."""
+        ensemble, players = games.ensemble, games.players
+        out = np.empty(games.n_coalitions(first, last))
+        l0, l1 = games.leaves_of(first, last)
+        ratio = _path_ratio(ensemble)
+        coalitions_from_ratios(ensemble.paths, ratio, players.arrays, players.coalition_ptr, l0, l1, out)
+        return out
+
+    def ranked_weights(
+        self, games: LeafGames, wanted: RankedSubsets, execution: Execution
+    ) -> NDArray[np.float64]:
+        """Return the weights of small coalitions (see `Weighting`)."""
+        ensemble, out = games.ensemble, np.empty(wanted.size)
+        args = ensemble.paths, _path_ratio(ensemble), games.players.arrays
+        execution.run(ranked_from_ratios, [(*args, part, out) for part in split_leaves(ensemble, wanted)])
+        return out
+
+    def steps_without_tables(self, players: Players, *, pairs: bool) -> float:
+        """Count the players times the nodes of the quadrature (see `Weighting`)."""
+        k = players.n_players
+        steps = (k * (k + 1) // 2 + 10) * (k if pairs else 1)
+        return float(steps.sum())
+
+    def shapley_kernel(
+        self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int
+    ) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """Return the kernel that solves leaves by quadrature (see `Weighting`)."""
+        ensemble = games.ensemble
+        rules = _quadrature_rules((int(games.players.n_players[leaves].max()) + 1) // 2)
+        leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, games.players.arrays
+        return add_shapley_by_quadrature, (*leaf_arrays, _path_ratio(ensemble), rules)
+
+    def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
+        """Do nothing: the cover ratios are part of every copy."""
+
+
+def _path_ratio(ensemble: LeafEnsemble) -> NDArray[np.float64]:
+    assert ensemble.path_ratio is not None  # `fit` raises for models without cover.
+    return ensemble.path_ratio
+
+
+def _quadrature_rules(most: int) -> QuadratureRules:
+    """Return the rules of up to ``most`` nodes."""
+    nodes, weights = np.zeros((2, most + 1, most))
+    for n in range(1, most + 1):
+        x, w = np.polynomial.legendre.leggauss(n)
+        nodes[n, :n], weights[n, :n] = (x + 1) / 2, w / 2
+    return QuadratureRules(nodes, weights)
