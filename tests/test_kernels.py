@@ -42,7 +42,8 @@ from skglex._kernels.subsets import (
     subset_rank,
     sum_over_subsets,
 )
-from skglex._leaves import Background, Grid, subset_ranks
+from skglex._leaves import Background, Grid
+from skglex._leaves._weighting import subset_ranks
 
 ROOT = Path(__file__).parents[1]
 RNG = np.random.default_rng(0)
