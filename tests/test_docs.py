@@ -73,7 +73,9 @@ def test_every_public_name_is_used(name):
 PACKAGE = ROOT / "skglex"
 SOURCE = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
 DRAWING = runpy.run_path(str(ROOT / "docs" / "images" / "architecture.py"))
-FILES = [path.as_posix() for folder in ("skglex", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+FILES = [
+    path.as_posix() for folder in ("skglex", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")
+]
 
 
 def missing(names, roots):
@@ -109,7 +111,9 @@ def test_pictures_are_up_to_date(name):
 def test_contributing_explains_the_layers():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text[text.index("| layer |") : text.index("## Adding a reader")]
-    rows = [re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines() if line.startswith("| `")]
+    rows = [
+        re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines() if line.startswith("| `")
+    ]
     assert rows == [re.split(r" *[|:] *", layer) for layer in DRAWING["layers"]()]
 
 
@@ -133,7 +137,13 @@ def test_contributing_names_what_exists():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     paths = re.findall(r"`([\w/.]+\.(?:py|rst|md|png|svg))`", text)
     # The first are written by the benchmarks, the others are examples of names for files.
-    others = {"results.md", "sizes.png", "paper.png", "skglex/export/_example.py", "tests/export/test_example.py"}
+    others = {
+        "results.md",
+        "sizes.png",
+        "paper.png",
+        "skglex/export/_example.py",
+        "tests/export/test_example.py",
+    }
     assert not missing([path for path in paths if path not in others], [ROOT, PACKAGE])
     elsewhere = {"gblinear", "fit", "predict", "test", "ValueError"}
     recipe = text[text.index("## Adding a reader") : text.index("## Documentation")]
