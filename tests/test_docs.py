@@ -23,7 +23,7 @@ def one_thread():
         yield
 
 
-PAGES = sorted([*(ROOT / "docs").glob("*.rst"), *(ROOT / "docs" / "how_to").glob("*.rst")])
+PAGES = sorted(path for folder in ("", "guide", "how_to") for path in (ROOT / "docs" / folder).glob("*.rst"))
 
 
 class Parser(doctest.DocTestParser):
@@ -42,7 +42,7 @@ def test_page(page):
     how = {"module_relative": False, "optionflags": OPTIONS, "encoding": "utf-8", "parser": Parser()}
     result = doctest.testfile(str(page), **how)
     assert result.failed == 0
-    assert result.attempted or page.stem != "user_guide"
+    assert result.attempted or page.parent.name != "guide"
 
 
 def test_readme():
