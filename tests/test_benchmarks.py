@@ -1,4 +1,4 @@
-"""The benchmark suite, at sizes where only its logic matters."""
+"""Test the logic of the benchmark suite, at tiny sizes."""
 
 import json
 from dataclasses import replace
@@ -96,7 +96,7 @@ def test_columns_that_are_missing_are_zero():
 
 
 def test_extrapolation_keeps_the_fixed_cost(data, monkeypatch):
-    """3 s and 1 ms a row: 100,000 rows are not timed with a budget of 2 s, and their time is 103 s."""
+    """With 3 s and 1 ms per row, 100,000 rows exceed a budget of 2 s; their extrapolated time is 103 s."""
     monkeypatch.setattr(_run, "time_call", lambda call, n: (3 + n / 1000, 3 + n / 1000))
     contenders = tuple(Contender(label, lambda data: lambda n: np.zeros(n)) for label in ("skglex", "peer"))
     size = replace(TINY, rows=100_000)
@@ -113,7 +113,7 @@ def test_limit(data):
             pass
 
     case = Case("fake", "fake", "Fake", TINY, (Contender("skglex", endless),))
-    options = Options(repeats=1, budget=-14.95)  # a limit of 1 s
+    options = Options(repeats=1, budget=-14.95)  # This budget makes a limit of 1 s.
     (out,) = measure(case, data, options)
     assert out.reason == "not ready within 1 s"
 

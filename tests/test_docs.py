@@ -1,4 +1,4 @@
-"""The code of the documentation runs, and prints what it says; the modules that it names exist."""
+"""Test that the code of the documentation runs and prints the results shown, and that the names in it exist."""
 
 import doctest
 import re
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import xgboost  # noqa: F401  its thread pool can only be limited once it is loaded
+import xgboost  # noqa: F401  Its thread pool can only be limited after the import.
 from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[1]
@@ -18,7 +18,7 @@ OPTIONAL = {doctest.register_optionflag(f"NEEDS_{name.upper()}"): name for name 
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Small models train faster on one thread where several processes share the cores."""
+    """Limit threads: small models train faster on one thread if several processes share the cores."""
     with threadpool_limits(1):
         yield
 
@@ -27,7 +27,7 @@ PAGES = sorted(path for folder in ("", "guide", "how_to") for path in (ROOT / "d
 
 
 class Parser(doctest.DocTestParser):
-    """Leaves out what needs a library that is not installed everywhere."""
+    """Skip examples whose optional library is not installed."""
 
     def parse(self, string, name="<string>"):
         parts = super().parse(string, name)
@@ -66,7 +66,7 @@ EXAMPLES += [
 
 @pytest.mark.parametrize("name", re.findall(r"^   ([A-Za-z]\w+)$", REFERENCE, re.MULTILINE))
 def test_every_public_name_is_used(name):
-    """In an example of the gallery, or in the guide; the reference alone shows no one what a name is for."""
+    """An example of the gallery or a page must use the name, because the reference alone does not show its purpose."""
     assert any(re.search(rf"\b{name}\b", text) for text in EXAMPLES)
 
 
@@ -118,7 +118,7 @@ def test_contributing_explains_the_layers():
 
 
 def test_listed_types_exist():
-    """Those to be trusted in docs/persistence.rst, some of them below the package that their line begins with."""
+    """docs/persistence.rst lists types to trust; some are relative to the package at the beginning of their line."""
     page = (ROOT / "docs" / "persistence.rst").read_text(encoding="utf-8")
     names = []
     for item in re.findall(r"(?ms)^\* (``skglex\..*?)(?=\n\*|\n\n)", page):
