@@ -1,7 +1,7 @@
-"""skglex and its peers on the same work: ``python -m benchmarks [CASE or GROUP ...]``.
+"""Run skglex and its peers on the same work: ``python -m benchmarks [CASE or GROUP ...]``.
 
-Writes tables (results.md), everything measured (results.json) and log-log pictures into a folder, and says which
-targets are met. A result that differs from skglex's by more than its float precision gets no time.
+Writes tables (results.md), all measurements (results.json) and log-log pictures into a folder, and reports which
+targets are met. A result that differs from that of skglex by more than its float precision gets no time.
 """
 
 from __future__ import annotations
@@ -15,41 +15,40 @@ from benchmarks._cases import select
 from benchmarks._profile import profile_case
 from benchmarks._report import draw, environment, table, verdicts
 from benchmarks._run import Options, in_child, run
-from benchmarks._work import Case, Size
+from benchmarks._types import Case, Size
 
 QUICK = {"rows": 300, "trees": 20, "depth": 4, "features": 20, "background": 200, "train": 500}
 
 
 def arguments() -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         "python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("select", nargs="*", help="names (shell patterns) or groups of cases; all without")
-    parser.add_argument("--list", action="store_true", help="show the cases and end")
-    parser.add_argument("--profile", action="store_true", help="skglex's time by kernel, instead of peers")
-    parser.add_argument("--quick", action="store_true", help="every case, but tiny: does it run?")
-    parser.add_argument("--rows", type=int, help="rows to explain, instead of each case's own")
+    parser.add_argument("select", nargs="*", help="names (shell patterns) or groups of cases; default: all")
+    parser.add_argument("--list", action="store_true", help="list the cases and stop")
+    parser.add_argument("--profile", action="store_true", help="show the time of skglex by kernel")
+    parser.add_argument("--quick", action="store_true", help="run every case at a tiny size")
+    parser.add_argument("--rows", type=int, help="number of rows to explain, for all cases")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument(
-        "--budget", type=float, default=10.0, help="CPU seconds a call may take, or fewer rows"
+        "--budget", type=float, default=10.0, help="CPU seconds of a call; slower contenders get fewer rows"
     )
-    parser.add_argument(
-        "--peers", nargs="+", default=["*"], help="labels or shell patterns of the peers wanted"
-    )
+    parser.add_argument("--peers", nargs="+", default=["*"], help="labels or shell patterns of the peers")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--no-memory", action="store_true", help="leave out the peak memory")
+    parser.add_argument("--no-memory", action="store_true", help="do not measure the peak memory")
     parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
     return parser.parse_args()
 
 
 def sizes(case: Case, chosen: argparse.Namespace) -> list[Size]:
-    """The sizes of a case, as the command line changes them."""
-    found = list(case.sizes())
+    """Return the sizes of a case, changed as the command line says."""
+    case_sizes = list(case.sizes())
     if chosen.rows and case.axis != "rows":
-        found = [replace(size, rows=chosen.rows) for size in found]
+        case_sizes = [replace(size, rows=chosen.rows) for size in case_sizes]
     if chosen.quick:
-        found = list(dict.fromkeys(size.capped(**QUICK) for size in found))
-    return found
+        case_sizes = list(dict.fromkeys(size.capped(**QUICK) for size in case_sizes))
+    return case_sizes
 
 
 def main() -> None:
@@ -81,26 +80,29 @@ def main() -> None:
 
 
 def measure(cases: list[Case], chosen: argparse.Namespace, options: Options) -> None:
+    """Measure the cases, and write the files as results come in."""
     head = environment(options)
     print(head)
     blocks: list[str] = []
-    raw, said = [], []
+    raw, judged = [], []
     figures: dict[str, list] = {}
     for case in cases:
         points = []
         for size in sizes(case, chosen):
             fewer = replace(options, repeats=-(-options.repeats // 2)) if case.axis else options
-            found = run(case, size, fewer)
-            points.append((size, found))
-            blocks.append(table(case, size, found))
+            results = run(case, size, fewer)
+            points.append((size, results))
+            blocks.append(table(case, size, results))
             print(f"\n{blocks[-1]}", flush=True)
-            said += [(case.name, met, line) for met, line in verdicts(case, size, found)]
-            raw.append({"case": case.name, "size": asdict(size), "ways": [asdict(out) for out in found]})
+            judged += [(case.name, met, line) for met, line in verdicts(case, size, results)]
+            raw.append(
+                {"case": case.name, "size": asdict(size), "contenders": [asdict(out) for out in results]}
+            )
             text = json.dumps({"environment": head, "results": raw}, indent=1)
             (chosen.out / "results.json").write_text(text, encoding="utf-8")
         if case.figure:
             figures.setdefault(case.figure, []).append((case, points))
-    targets = [f"- `{name}`: {line}" for name, _, line in said]
+    targets = [f"- `{name}`: {line}" for name, _, line in judged]
     parts = [
         "# Benchmarks",
         head,

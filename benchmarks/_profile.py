@@ -1,4 +1,4 @@
-"""Where skglex spends its time: seconds by kernel, and by Python function."""
+"""Profile skglex: seconds by kernel, and by Python function."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks._cases import by_name
-from benchmarks._work import Case, Data, Size, Skipped, prepare
+from benchmarks._types import Case, Data, Size, Skipped, prepare
+
+KERNELS = ("skglex._kernels", "skglex._planted._kernels")
 
 
 @contextmanager
 def kernels_timed(spent: dict[str, list[float]]) -> Iterator[None]:
-    """Add up the calls of every kernel from Python, the seconds of each, all threads together."""
+    """Record the seconds of every call of a kernel from Python, in all threads together."""
     from numba.core.dispatcher import Dispatcher
 
     patched: list[tuple[Any, str, Any]] = []
@@ -34,8 +36,8 @@ def kernels_timed(spent: dict[str, list[float]]) -> Iterator[None]:
         return call
 
     for module_name, module in list(sys.modules.items()):
-        # kernels call each other without Python: only the modules that use them are changed
-        if module_name.startswith("skglex.") and not module_name.startswith("skglex._kernels"):
+        # Kernels call each other without Python, so only the modules that use them are patched.
+        if module_name.startswith("skglex.") and not module_name.startswith(KERNELS):
             for name, value in list(vars(module).items()):
                 if isinstance(value, Dispatcher):
                     patched.append((module, name, value))
@@ -48,17 +50,17 @@ def kernels_timed(spent: dict[str, list[float]]) -> Iterator[None]:
 
 
 def profile(case: Case, data: Data, top: int = 12) -> str:
-    """Markdown: every way of skglex in the case, on one thread so that shares add up."""
+    """Return Markdown about every contender of skglex in the case, on one thread so that shares add up."""
     data.threads = 1
     lines = [f"### {case.title}", "", f"`{case.name}`: {data.size}, one thread", ""]
-    for way in case.ways:
-        if not way.label.startswith("skglex"):
+    for contender in case.contenders:
+        if not contender.label.startswith("skglex"):
             continue
         try:
-            call = way.prepare(data)
+            call = contender.prepare(data)
             call(min(data.size.rows, 100))
         except Skipped as reason:
-            lines += [f"{way.label}: skipped: {reason}", ""]
+            lines += [f"{contender.label}: skipped: {reason}", ""]
             continue
         spent: dict[str, list[float]] = defaultdict(list)
         with kernels_timed(spent):
@@ -66,7 +68,7 @@ def profile(case: Case, data: Data, top: int = 12) -> str:
             call(data.size.rows)
             wall = time.perf_counter() - start
         lines += [
-            f"**{way.label}**: {wall:.4g} s",
+            f"**{contender.label}**: {wall:.4g} s",
             "",
             "| kernel | calls | seconds | share |",
             "|---|---|---|---|",
@@ -80,12 +82,12 @@ def profile(case: Case, data: Data, top: int = 12) -> str:
         profiler.runcall(call, data.size.rows)
         text = io.StringIO()
         pstats.Stats(profiler, stream=text).sort_stats("tottime").print_stats(top)
-        found = text.getvalue().splitlines()
-        head = next(i for i, line in enumerate(found) if line.lstrip().startswith("ncalls"))
-        lines += ["```", *(line.rstrip() for line in found[head:] if line.strip()), "```", ""]
+        printed = text.getvalue().splitlines()
+        head = next(i for i, line in enumerate(printed) if line.lstrip().startswith("ncalls"))
+        lines += ["```", *(line.rstrip() for line in printed[head:] if line.strip()), "```", ""]
     return "\n".join(lines)
 
 
 def profile_case(name: str, size: Size) -> str:
-    """The profile of a case, in a process of its own."""
+    """Return the profile of a case; call this in a process of its own."""
     return profile(by_name(name), prepare(size, 1))

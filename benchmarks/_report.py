@@ -1,4 +1,4 @@
-"""Tables in Markdown and log-log pictures."""
+"""Write tables in Markdown and draw log-log pictures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._run import Measured, Options
-from benchmarks._work import Case, Size
+from benchmarks._types import Case, Size
 
 PACKAGES = (
     "numpy",
@@ -29,6 +29,7 @@ PACKAGES = (
 
 
 def environment(options: Options) -> str:
+    """Describe the machine, the versions and the options."""
     versions = []
     for name in PACKAGES:
         try:
@@ -38,8 +39,8 @@ def environment(options: Options) -> str:
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     return (
         f"{date.today():%B %Y}, Python {platform.python_version()}, {', '.join(versions)}. "
-        f"{os.cpu_count()} cores{load}; {options.threads} threads for everyone. Medians of {options.repeats} "
-        "(sweeps: half as many; fewer of what takes longer than the budget) interleaved runs, [lowest to highest] of "
+        f"{os.cpu_count()} cores{load}; {options.threads} threads for all contenders. Medians of {options.repeats} "
+        "(sweeps: half as many; fewer for contenders that exceed the budget) interleaved runs, [lowest to highest] of "
         "their ratios."
     )
 
@@ -55,9 +56,9 @@ def _seconds(value: float) -> str:
     )
 
 
-def table(case: Case, size: Size, found: Sequence[Measured]) -> str:
-    """Markdown of one case at one size."""
-    base = found[0]
+def table(case: Case, size: Size, results: Sequence[Measured]) -> str:
+    """Return the Markdown table of one case at one size."""
+    base = results[0]
     lines = [
         f"### {case.title}",
         "",
@@ -66,12 +67,12 @@ def table(case: Case, size: Size, found: Sequence[Measured]) -> str:
         f"| | time | relative to {base.label} | cores | peak memory | largest difference |",
         "|---|---|---|---|---|---|",
     ]
-    for way, out in zip(case.ways, found):
-        if out.refused or out.differs:
-            lines.append(f"| {out.label} | {out.refused or 'differs: ' + out.differs} | | | | |")
+    for contender, out in zip(case.contenders, results):
+        if out.reason or out.differs:
+            lines.append(f"| {out.label} | {out.reason or 'differs: ' + out.differs} | | | | |")
             continue
         seconds = _seconds(float(np.median(out.seconds)))
-        if out.rows < size.rows and way.by_rows:
+        if out.rows < size.rows and contender.by_rows:
             seconds += f", extrapolated from {out.rows:,} rows"
         ratio = ""
         if base.seconds and out is not base:
@@ -81,39 +82,42 @@ def table(case: Case, size: Size, found: Sequence[Measured]) -> str:
         memory = "" if out.memory is None else f"{out.memory:,.0f} MB"
         if memory and out.rows < size.rows:
             memory += f" ({out.rows:,} rows)"
-        error = "" if out is base else "another result" if out.is_unit else f"{out.error:.1e}"
+        error = "" if out is base else "not comparable" if out.is_unit else f"{out.error:.1e}"
         lines.append(f"| {out.label} | {seconds} | {ratio} | {cores} | {memory} | {error} |")
-    by_label = {out.label: out for out in found}
+    by_label = {out.label: out for out in results}
     for recorded in case.recorded if size == case.size else ():
-        ours = by_label[recorded.ours]
-        if ours.cpu:
-            over = _ratio(recorded.cpu_seconds / np.array(ours.cpu))
+        related = by_label[recorded.contender]
+        if related.cpu:
+            over = _ratio(recorded.cpu_seconds / np.array(related.cpu))
             lines.append(
                 f"| {recorded.label} | {recorded.cpu_seconds:g} CPU seconds of another machine | {over} "
-                f"times the CPU seconds of {recorded.ours} | | | |"
+                f"times the CPU seconds of {recorded.contender} | | | |"
             )
-    lines += [""] + [f"- {line}" for _, line in verdicts(case, size, found)]
+    lines += [""] + [f"- {line}" for _, line in verdicts(case, size, results)]
     return "\n".join(lines)
 
 
-def verdicts(case: Case, size: Size, found: Sequence[Measured]) -> list[tuple[bool | None, str]]:
-    """Whether each target is met (None: cannot be said), in words; targets are for the case's own size."""
-    seconds = {out.label: np.array(out.seconds) for out in found if out.seconds}
-    said: list[tuple[bool | None, str]] = []
+def verdicts(case: Case, size: Size, results: Sequence[Measured]) -> list[tuple[bool | None, str]]:
+    """Return for each target whether it is met (None: not measured), and a sentence about it.
+
+    Targets belong to the size of the case; other sizes have none.
+    """
+    seconds = {out.label: np.array(out.seconds) for out in results if out.seconds}
+    judged: list[tuple[bool | None, str]] = []
     for target in case.targets if size == case.size else ():
         lacking = [label for label in target.needs if label not in seconds]
         if lacking:
-            said.append((None, f"target not measured ({target.text}): no time of {', '.join(lacking)}"))
+            judged.append((None, f"target not measured ({target.text}): no time for {', '.join(lacking)}"))
             continue
         runs = min(len(seconds[label]) for label in target.needs or seconds)
         values = target.value({label: taken[:runs] for label, taken in seconds.items()})
         met = target.met(float(np.median(values)))
-        said.append((met, f"target {'met' if met else '**missed**'}: {target.text}: {_ratio(values)}"))
-    return said
+        judged.append((met, f"target {'met' if met else '**missed**'}: {target.text}: {_ratio(values)}"))
+    return judged
 
 
 def draw(sweeps: Sequence[tuple[Case, list[tuple[Size, list[Measured]]]]], path: Path) -> None:
-    """A log-log panel per sweep: seconds of every way by size."""
+    """Draw a log-log panel per sweep: seconds of every contender by size."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -121,17 +125,23 @@ def draw(sweeps: Sequence[tuple[Case, list[tuple[Size, list[Measured]]]]], path:
     rows = -(-len(sweeps) // columns)
     figure = Figure(figsize=(5.2 * columns, 4 * rows), layout="constrained")
     FigureCanvasAgg(figure)
-    labels = list(dict.fromkeys(way.label for case, _ in sweeps for way in case.ways))
+    labels = list(dict.fromkeys(contender.label for case, _ in sweeps for contender in case.contenders))
     for position, (case, points) in enumerate(sweeps):
         axes: Any = figure.add_subplot(rows, columns, position + 1)
-        for i, way in enumerate(case.ways):
+        for i, contender in enumerate(case.contenders):
             line = [(getattr(s, case.axis), f[i]) for s, f in points if f[i].seconds]
             if not line:
                 continue
-            color = f"C{labels.index(way.label)}"
+            color = f"C{labels.index(contender.label)}"
             x = [value for value, _ in line]
             y = [np.median(out.seconds) for _, out in line]
-            axes.plot(x, y, color=color, label=way.label, lw=2 if way.label.startswith("skglex") else 1.2)
+            axes.plot(
+                x,
+                y,
+                color=color,
+                label=contender.label,
+                lw=2 if contender.label.startswith("skglex") else 1.2,
+            )
             axes.fill_between(
                 x,
                 [min(out.seconds) for _, out in line],

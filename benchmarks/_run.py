@@ -1,4 +1,4 @@
-"""Measuring: results compared first, then times interleaved, then memory; every case in a fresh process."""
+"""Measure: compare results, then time the contenders in turn, then measure memory; every case in a fresh process."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks._startup import Seconds
-from benchmarks._work import Call, Case, Data, Size, Skipped, Way, prepare
+from benchmarks._types import Call, Case, Contender, Data, Size, Skipped, prepare
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-# rows of the first call, whose results are compared
+# The first call gets this many rows, and its results are compared.
 COMPARED = 100
-# A short call is repeated for so long.
+# A short call is repeated for at least this many seconds.
 SHORTEST = 0.05
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to measure; ``budget`` is the CPU seconds that one call may take, ``peers`` are shell patterns."""
+    """Hold the options: ``budget`` is the CPU seconds of one call, ``peers`` are shell patterns of labels."""
 
     repeats: int = 5
     peers: tuple[str, ...] = ("*",)
@@ -42,22 +42,24 @@ class Options:
     threads: int = 2
     memory: bool = True
 
-    def includes(self, way: Way) -> bool:
-        """Whether a way is skglex's, or of the peers that are wanted."""
-        return way.label.startswith("skglex") or any(fnmatch(way.label, peer) for peer in self.peers)
+    def includes(self, contender: Contender) -> bool:
+        """Return whether to measure a contender: always for skglex, otherwise if a pattern matches."""
+        return contender.label.startswith("skglex") or any(
+            fnmatch(contender.label, peer) for peer in self.peers
+        )
 
     @property
     def limit(self) -> float:
-        """Seconds after which a way that is not ready to be timed is given up."""
+        """Return the seconds after which a contender that is not ready to be timed is skipped."""
         return 300 + 20 * self.budget
 
 
 @dataclass
 class Measured:
-    """A way's results at one size; ``refused`` says why there are none."""
+    """Hold the results of a contender at one size; ``reason`` says why there are none."""
 
     label: str
-    refused: str = ""
+    reason: str = ""
     differs: str = ""
     error: float | None = None
     rows: int = 0
@@ -70,12 +72,15 @@ class Measured:
 # -- comparing ------------------------------------------------------------------------------------
 
 
-def difference(ours: Any, theirs: Any) -> tuple[float, float]:
-    """Largest absolute difference, and largest absolute value. Columns that a dict lacks are zero."""
-    if isinstance(ours, dict) or isinstance(theirs, dict):
-        pairs = [(ours.get(key, 0.0), theirs.get(key, 0.0)) for key in {*ours, *theirs}]
+def difference(reference: Any, other: Any) -> tuple[float, float]:
+    """Return the largest absolute difference, and the largest absolute value.
+
+    Columns that are missing in a dict count as zero.
+    """
+    if isinstance(reference, dict) or isinstance(other, dict):
+        pairs = [(reference.get(key, 0.0), other.get(key, 0.0)) for key in {*reference, *other}]
     else:
-        pairs = [(ours, theirs)]
+        pairs = [(reference, other)]
     worst = scale = 0.0
     for a, b in pairs:
         a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
@@ -87,21 +92,21 @@ def difference(ours: Any, theirs: Any) -> tuple[float, float]:
     return worst, scale
 
 
-def tolerance(way: Way, size: Size, scale: float) -> float:
-    """What rounding explains: one unit in the last place of the largest value for every tree summed up."""
-    return float(np.finfo(way.precision).eps) * (size.trees + 100) * max(scale, 1e-3)
+def tolerance(contender: Contender, size: Size, scale: float) -> float:
+    """Return the difference that rounding can explain: one unit in the last place of the largest value per tree."""
+    return float(np.finfo(contender.precision).eps) * (size.trees + 100) * max(scale, 1e-3)
 
 
 # -- timing ---------------------------------------------------------------------------------------
 
 
 class TooSlow(Exception):
-    pass
+    """Signal that a contender exceeds its time limit."""
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Give up what runs Python code for longer than that; where the system has no such timer, wait."""
+    """Raise TooSlow if Python code runs for longer than this; on a system without such a timer, wait."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -119,7 +124,10 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def time_call(call: Call, rows: int) -> tuple[float, float | None]:
-    """Wall and CPU seconds of one call; short ones are repeated. No CPU seconds of what took its own time."""
+    """Return wall and CPU seconds of one call. Short calls are repeated.
+
+    The CPU seconds are None if the call returns its time itself.
+    """
     calls, cpu, start = 0, time.process_time(), time.perf_counter()
     while True:
         result = call(rows)
@@ -132,9 +140,9 @@ def time_call(call: Call, rows: int) -> tuple[float, float | None]:
 
 
 def affordable_rows(call: Call, rows: int, budget: float) -> int:
-    """As many rows as may be timed: what grows with them stays within the budget, a fixed cost is on top.
+    """Return the number of rows to time, so that the cost of these rows stays within the budget.
 
-    In CPU seconds, which depend less on what else the machine does.
+    A fixed cost does not count. The budget is in CPU seconds, which depend less on the load of the machine.
     """
 
     def cpu_seconds(n: int) -> float:
@@ -145,22 +153,22 @@ def affordable_rows(call: Call, rows: int, budget: float) -> int:
     if n < rows:
         less, spent = cpu_seconds(few), cpu_seconds(n)
     while n < rows:
-        # where the fixed cost is the larger part, the slope is mostly noise
+        # If the fixed cost is the larger part, the slope is mostly noise.
         most = 4 * n if spent < 2 * less else int(budget * (n - few) / (spent - less))
         if most < 1.5 * n:
             break
         few, less, expected = n, spent, spent / n
         n = rows if rows < min(8 * n, 3 * most) else min(8 * n, most)
         spent = cpu_seconds(n)
-        if spent > 2 * expected * n:  # something was compiled
+        if spent > 2 * expected * n:  # The call has compiled something.
             spent = cpu_seconds(n)
     return n
 
 
 def time_scaled(call: Call, timed: int, rows: int) -> tuple[float, float | None]:
-    """Seconds of a call on all rows.
+    """Return wall and CPU seconds of a call for all rows.
 
-    If fewer are timed, a quarter of them is timed too, and the line through the CPU seconds of both continued.
+    If fewer rows are timed, a quarter of them is timed too. The line through both CPU times is extended to all rows.
     """
     wall, cpu = time_call(call, timed)
     if timed == rows or cpu is None:
@@ -172,63 +180,71 @@ def time_scaled(call: Call, timed: int, rows: int) -> tuple[float, float | None]
 
 
 def measure(case: Case, data: Data, options: Options) -> list[Measured]:
-    """Compare all ways with the first, then time them in turn; slow ones fewer times."""
-    found = [Measured(way.label, is_unit=way.common is None) for way in case.ways]
+    """Compare all contenders with the first, then time them in turn; slow ones are timed fewer times."""
+    results = [
+        Measured(contender.label, is_unit=contender.comparable is None) for contender in case.contenders
+    ]
     calls: dict[int, Call] = {}
     reference: Any = None
-    for i, (way, out) in enumerate(zip(case.ways, found)):
-        if not options.includes(way):
-            out.refused = "left out"
+    for i, (contender, out) in enumerate(zip(case.contenders, results)):
+        if not options.includes(contender):
+            out.reason = "left out"
             continue
-        if i and way.common is not None and reference is None and case.ways[0].common is not None:
-            out.refused = "not timed: skglex has no result to compare with"
+        if (
+            i
+            and contender.comparable is not None
+            and reference is None
+            and case.contenders[0].comparable is not None
+        ):
+            out.reason = "not timed: skglex has no result to compare with"
             continue
         try:
             with at_most(options.limit):
-                call = way.prepare(data)
+                call = contender.prepare(data)
                 result = call(min(data.size.rows, COMPARED))
                 out.rows = data.size.rows
-                if way.by_rows:
+                if contender.by_rows:
                     out.rows = affordable_rows(call, data.size.rows, options.budget)
         except TooSlow:
-            out.refused = f"not ready within {options.limit:g} s"
+            out.reason = f"not ready within {options.limit:g} s"
             continue
         except Skipped as reason:
-            out.refused = f"skipped: {reason}"
+            out.reason = f"skipped: {reason}"
             continue
         except Exception as error:
-            out.refused = f"fails: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            out.reason = f"fails: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             continue
-        if way.common is not None:
-            common = way.common(result)
+        if contender.comparable is not None:
+            comparable = contender.comparable(result)
             if reference is None:
-                reference = common
-            out.error, scale = difference(reference, common)
-            if out.error > tolerance(way, data.size, scale):
+                reference = comparable
+            out.error, scale = difference(reference, comparable)
+            if out.error > tolerance(contender, data.size, scale):
                 out.differs = f"off by {out.error:.2g}, values to {scale:.2g}"
                 continue
         calls[i] = call
     for _ in range(options.repeats):
         for i, call in calls.items():
-            if sum(found[i].seconds) > options.repeats * options.budget:
+            if sum(results[i].seconds) > options.repeats * options.budget:
                 continue
-            wall, cpu = time_scaled(call, found[i].rows, data.size.rows)
-            found[i].seconds.append(wall)
+            wall, cpu = time_scaled(call, results[i].rows, data.size.rows)
+            results[i].seconds.append(wall)
             if cpu is not None:
-                found[i].cpu.append(cpu)
-    return found
+                results[i].cpu.append(cpu)
+    return results
 
 
 # -- memory ---------------------------------------------------------------------------------------
 
 
 def reset_peak() -> None:
-    """Forget the process's peak so far, on Linux; elsewhere a smaller peak than before is not seen."""
+    """Reset the peak memory of the process. This works on Linux only; elsewhere the peak never falls."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_mb() -> float:
+    """Return the peak memory of the process in MB."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
@@ -238,9 +254,9 @@ def peak_mb() -> float:
 
 
 def peak_memory(case: Case, data: Data, label: str, rows: int) -> float:
-    """MB that a call takes at its peak beyond what was there before it, its result included."""
-    way = next(way for way in case.ways if way.label == label)
-    call = way.prepare(data)
+    """Return the MB that a call adds to the memory at its peak, including its result."""
+    contender = next(contender for contender in case.contenders if contender.label == label)
+    call = contender.prepare(data)
     call(min(rows, COMPARED))
     reset_peak()
     before = peak_mb()
@@ -274,24 +290,25 @@ def _memory_child(path: str, name: str, label: str, rows: int) -> float:
 
 
 def in_child(threads: int, function: Callable[..., Any], *args: Any) -> Any:
-    """Call it in a fresh process that has so many threads for everyone."""
+    """Call a function in a fresh process, in which all libraries use this number of threads."""
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *args).result()
 
 
 def run(case: Case, size: Size, options: Options) -> list[Measured]:
-    """Everything about a case at one size."""
+    """Measure all contenders of a case at one size."""
     threads = case.threads or options.threads
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "data.pickle")
         in_child(1, _prepare_child, path, size, threads)
         try:
-            found: list[Measured] = in_child(threads, _measure_child, path, case.name, options)
+            results: list[Measured] = in_child(threads, _measure_child, path, case.name, options)
         except BrokenProcessPool:
-            return [Measured(way.label, refused="one of the ways ended the process") for way in case.ways]
-        for out in found:
+            reason = "a contender ended the process"
+            return [Measured(contender.label, reason=reason) for contender in case.contenders]
+        for out in results:
             if options.memory and case.memory and out.seconds:
                 with suppress(BrokenProcessPool, Skipped):
                     out.memory = in_child(threads, _memory_child, path, case.name, out.label, out.rows)
-    return found
+    return results

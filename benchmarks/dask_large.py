@@ -1,9 +1,9 @@
-"""Ten million rows through Dask: a background and rows to explain, Parquet in and Parquet out.
+"""Explain ten million rows through Dask, from Parquet to Parquet, with all of them as the background.
 
     python benchmarks/dask_large.py [--rows 10000000] [--workers 1 2]
 
-Workers have one thread and a limit of 2 GB each. Their seconds of CPU say how the work is shared, on a busy machine
-too.
+Each worker has one thread and a memory limit of 2 GB. The CPU seconds of the workers show how evenly the work is
+divided, even on a busy machine.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def make(n: int, seed: int) -> pd.DataFrame:
 
 
 def peak() -> float:
-    """GB"""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # kB
+    """Return the peak memory of the process in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # ru_maxrss is in kB.
 
 
 def run(source: Path, target: Path, model: XGBRegressor, n_workers: int) -> float:
@@ -50,7 +50,7 @@ def run(source: Path, target: Path, model: XGBRegressor, n_workers: int) -> floa
         warm = make(1000, 0)
         GlexDecomposer(model, max_interaction=2).fit(
             dd.from_pandas(warm, npartitions=n_workers)
-        )  # loads numba
+        )  # This loads numba in the workers.
         before = client.run(time.process_time)
         times = [time.perf_counter()]
         dec = (

@@ -1,11 +1,11 @@
-"""Test loss of the random planted forest beside the R package, XGBoost and histogram gradient boosting.
+"""Compare the test loss of the random planted forest with the R package, XGBoost and histogram gradient boosting.
 
-Each row of the table is a mean over data splits and seeds, at least ten fits, with its standard deviation.
-The R package's numbers (randomPlantedForest 0.3, two seeds a split, same splits) are constants here; a ratio
-of 1.03 is 3 % worse than R.
+Each row of the table is a mean over data splits and seeds (at least ten fits), with its standard deviation. The
+numbers of the R package (randomPlantedForest 0.3, two seeds per split, same splits) are constants in this file. A
+ratio of 1.03 means 3 % worse than R.
 
-Run ``python benchmarks/planted_forest_accuracy.py [--max-bins 255] [--jobs 2] [--data friedman1]``. About
-five minutes.
+Run ``python benchmarks/planted_forest_accuracy.py [--max-bins 255] [--jobs 2] [--data friedman1]``. This
+takes about five minutes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from xgboost import XGBClassifier, XGBRegressor
 from skglex import RandomPlantedForestClassifier, RandomPlantedForestRegressor
 from skglex.datasets import load_adult, load_bike_sharing
 
-# (data, parameters, the R package's mean test loss)
+# Each row has the data, the parameters, and the mean test loss of the R package.
 ROWS = [
     ("friedman1", {"max_interaction": 1, "n_splits": 30}, 2.9768),
     ("friedman1", {"max_interaction": 1, "n_splits": 100}, 2.9930),
@@ -38,7 +38,7 @@ ROWS = [
     ("bike", {"max_interaction": 3, "n_splits": 100, "t_try": 0.9, "split_try": 5}, 1417.1),
     ("adult", {"max_interaction": 2, "n_splits": 30, "loss": "squared_error"}, 0.3958),
     ("adult", {"max_interaction": 2, "n_splits": 30, "loss": "exponential", "epsilon": 0.1}, 0.3909),
-    # no counterpart: the defaults
+    # The R package has no counterpart of these defaults.
     ("friedman1", {}, np.nan),
     ("interaction", {}, np.nan),
     ("bike", {}, np.nan),
@@ -73,13 +73,14 @@ def load(name: str, split: int) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def test_loss(y: np.ndarray, model, X: np.ndarray) -> float:
+    """Return the log loss of a classifier, or the mean squared error of a regressor."""
     if hasattr(model, "predict_proba"):
         return log_loss(y, np.clip(model.predict_proba(X)[:, 1], 1e-6, 1 - 1e-6))
     return mean_squared_error(y, model.predict(X))
 
 
 def evaluate(name: str, make_model, n_seeds: int) -> tuple[float, float, float]:
-    """Mean test loss, its standard deviation, and seconds per fit."""
+    """Return the mean test loss, its standard deviation, and the seconds per fit."""
     losses, seconds = [], []
     for split in range(N_SPLITS[name]):
         X, y, n_train = load(name, split)

@@ -27,10 +27,10 @@ html_show_sourcelink = False
 
 autosummary_generate = True
 toc_object_entries_show_parents = "hide"
-autodoc_typehints = "none"  # the docstrings have them
+autodoc_typehints = "none"  # The docstrings state the types.
 numpydoc_show_class_members = False
 
-linkcheck_ignore = ["https?://"]  # what is left are links to files; sphinx itself checks those between pages
+linkcheck_ignore = ["https?://"]  # Only links to files are left to check; Sphinx checks links between pages.
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

@@ -2,14 +2,14 @@
 Larger than memory
 ==================
 
-A Parquet file goes in, a Parquet file of components comes out, and neither is ever in memory: Dask reads, explains and
-writes one part at a time. The background is all of the input, not a sample of it.
+This script reads a Parquet file and writes a Parquet file of components. Neither is ever in memory as a whole: Dask
+reads, explains and writes one part at a time. The background is the whole input, not a sample.
 
     python larger_than_memory.py [--rows 10000000]
 
-prints the size of the data and how far the memory of the process rose. Ten million rows of ten features in float64 are
-0.8 GB, their 56 columns of output in float32 2.2 GB; with the parts of 50,000 rows below the process grows by a
-fraction of that, and by no more for a hundred million rows.
+prints the size of the data, and by how much the memory of the process grew. Ten million rows of ten features in
+float64 are 0.8 GB, and the 56 columns of output in float32 are 2.2 GB. With parts of 50,000 rows, the process grows
+by a fraction of that, also for a hundred million rows.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def make_rows(n_rows: int, seed: int) -> pd.DataFrame:
 
 
 def write_input(path: Path, n_rows: int) -> None:
-    """One Parquet file, written in parts."""
+    """Write one Parquet file in parts."""
     schema = pa.Schema.from_pandas(make_rows(1, 0))
     with pq.ParquetWriter(path, schema) as writer:
         for i, start in enumerate(range(0, n_rows, PART)):
@@ -46,7 +46,7 @@ def write_input(path: Path, n_rows: int) -> None:
 
 
 def peak_memory() -> float:
-    """The most memory that this process has had, in MB."""
+    """Return the peak memory of this process in MB."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
@@ -65,11 +65,11 @@ def main() -> None:
         write_input(source, n_rows)
 
         dec = GlexDecomposer(model, max_interaction=2, dtype=np.float32).set_output(transform="pandas")
-        # the memory of all the code, and of one part
+        # Load all code and process one part, so that only the growth beyond this is measured.
         dec.fit(train[:1000]).transform(train)
         before = peak_memory()
 
-        # one part of the file at a time; without a cluster nothing is kept between passes over it
+        # Read one part of the file at a time. Without a cluster, nothing is kept between passes over the file.
         rows = dd.read_parquet(source, split_row_groups=1)
         dec.fit(rows)
         dec.transform(rows).to_parquet(target)
@@ -80,11 +80,11 @@ def main() -> None:
             f"{n_rows:,} rows: {size_in:,.0f} MB in, {size_out:,.0f} MB out; the process grew by {grown:,.0f} MB"
         )
 
-        # what was written adds up to the model's own prediction
+        # The components in the file add up to the model's own prediction.
         parts = sorted(target.glob("*.parquet"))
         first = pd.read_parquet(parts[0])
-        own = model.predict(make_rows(len(first), 0))
-        assert np.allclose(first.sum(axis=1) + dec.intercept_, own, atol=1e-4)
+        prediction = model.predict(make_rows(len(first), 0))
+        assert np.allclose(first.sum(axis=1) + dec.intercept_, prediction, atol=1e-4)
         assert sum(pq.ParquetFile(part).metadata.num_rows for part in parts) == n_rows
 
 

@@ -2,17 +2,17 @@
 Adult census data: income predicted without sex
 ===============================================
 
-Men of the census earn more than 50,000 dollars more often than women do, and so a model says. We take sex out of
-an XGBoost model, as in figure 5 of the paper [1]_ (whose numbers are in :doc:`/paper`), tune how much of it a
-classifier gives up in a ``GridSearchCV``, and look at both sexes with fairlearn's ``MetricFrame``.
+In the census, a larger share of men than of women has an income above 50,000 dollars. We remove sex from
+an XGBoost model, as in figure 5 of the paper [1]_ (:doc:`/paper` has its numbers). Then we tune the strength of the
+removal for a classifier in a ``GridSearchCV``, and compare both sexes with fairlearn's ``MetricFrame``.
 """
 
 # %%
 # The data
 # --------
-# As in the paper: the training part of the data, the 30,162 rows without missing values, and six features. Categories
-# become the numbers of their sorted names, as R's factors do. Trees do not mind: they split a code at several places
-# where they have to, and the level of education is there as a number too.
+# As in the paper, we use the training part of the data, the 30,162 rows without missing values, and six features.
+# Categories become the numbers of their sorted names, as R's factors do. Trees can split such a number at several
+# places, and the level of education is also there as a number.
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ WORDS = ["workclass", "education", "sex"]
 
 
 def load(subset):
-    """Rows without missing values, with words in the columns, and whether the income is high."""
+    """Return the rows without missing values, with words in the columns, and whether the income is high."""
     X, income = load_adult(subset=subset, return_X_y=True)
     complete = X.drop(columns="fnlwgt").notna().all(axis=1)
     return X.loc[complete, FEATURES], (income[complete] == ">50K").astype(int)
@@ -52,15 +52,15 @@ print(f"{len(X)} rows; more than 50,000 dollars: " + ", ".join(f"{s} {p:.0%}" fo
 # %%
 # Full, refitted, and decomposed
 # ------------------------------
-# The paper's model has 20 trees of depth 5 and the squared error, two thirds of the rows are for training. Refitted
-# means: trained without the column. In the decomposed models sex is removed after training, with
-# either weighting. The difference is the median prediction for men minus that for women, on the test rows.
+# The paper's model has 20 trees of depth 5 and the squared error. Two thirds of the rows are for training.
+# *Refitted* means trained without the column of sex. In the decomposed models, sex is removed after training, with
+# both weightings. The difference is the median prediction for men minus the median for women, on the test rows.
 
 COLUMNS = ["full", "refitted", "removed, path-dependent", "removed, empirical"]
 
 
 def predict(train, test):
-    """Probabilities of the test rows, predicted in the four ways."""
+    """Return the probabilities of the test rows, predicted in four ways."""
 
     def fit(X):
         regressor = XGBRegressor(
@@ -83,16 +83,15 @@ for name, prediction in predictions.items():
     print(f"  {name:24} {group_difference(prediction, sex[test.index], reference='Female'):.3f}")
 
 # %%
-# The medians move by 0.01 from one split to the next, which is as much as the last three differ by. The two weightings
-# agree here, unlike in
-# :ref:`the salary simulation <sphx_glr_auto_examples_plot_feature_removal.py>`: sex depends on the other features
-# only weakly, and so they can hardly stand in for it when the model is refitted either.
+# From one split of the data to the next, the medians change by 0.01. The last three differ by no more than that.
+# Unlike in :ref:`the salary simulation <sphx_glr_auto_examples_plot_feature_removal.py>`, the two weightings agree
+# here. Sex depends only weakly on the other features, so in the refitted model they can hardly replace it.
 
 GROUPS = {"Female": ("women", "#D55E00"), "Male": ("men", "#0072B2")}
 
 
 def draw_groups(ax, prediction, sex):
-    """Densities of two groups, their medians, and the difference."""
+    """Draw the densities of two groups, their medians, and the difference."""
     medians = group_statistics(prediction, sex)
     bins = np.linspace(0, 0.9, 46)
     for group, (label, colour) in GROUPS.items():
@@ -126,20 +125,20 @@ print(f"Picture: {picture}")
 # %%
 # How much accuracy does it cost?
 # -------------------------------
-# ``FeatureRemover`` is an estimator like its model, so a search tunes it: ``strength`` says how much of what sex does
-# is taken out (0 nothing, 1 all), ``estimator__max_depth`` is the classifier's. There are two scores: the accuracy, and
-# the difference of the selection rates, the shares for which an income above 50,000 is predicted. The search refits
-# on the accuracy, but only among the candidates that halve the difference; ``refit="accuracy"`` would give up
-# nothing.
+# ``FeatureRemover`` is an estimator of the same kind as its model, so a search can tune it. ``strength`` is the
+# part of the effect of sex that is removed (0 nothing, 1 all), and ``estimator__max_depth`` is a parameter of the
+# classifier. There are two scores: the accuracy, and the difference of the selection rates. A selection rate is the
+# share of rows with a predicted income above 50,000. Among the candidates that halve the difference, the search
+# chooses the most accurate one. With ``refit="accuracy"`` it would choose not to remove anything.
 
 
 def selection_difference(estimator, X, y):
-    """Share of men predicted to earn more than 50,000 minus that of women."""
+    """Return the share of men who are predicted to earn more than 50,000, minus the share of women."""
     return group_difference(estimator.predict(X), X["sex"], reference=0, statistic="mean")
 
 
 def most_accurate_of_the_fair(results):
-    """Position of the best accuracy where the difference is at most half of the largest."""
+    """Return the position of the best accuracy among those whose difference is at most half of the largest."""
     difference = results["mean_test_difference"]
     fair = difference <= 0.5 * difference.max()
     return int(np.where(fair, results["mean_test_accuracy"], -np.inf).argmax())
@@ -169,7 +168,8 @@ print(results.assign(cells=cells).pivot(index="max_depth", columns="strength", v
 print(f"Chosen: {search.best_params_}")
 
 # %%
-# The trade-off: to the left, the sexes come closer; downwards, accuracy is lost.
+# The picture shows the trade-off. The further left, the smaller is the difference; the further down, the lower is the
+# accuracy.
 
 figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
 for depth, colour, marker in zip(DEPTHS, ["#E69F00", "#009E73", "#0072B2"], "D^o"):
@@ -193,13 +193,13 @@ ax.legend(frameon=False, loc="lower right")
 figure.savefig("adult_trade_off.png", dpi=100)
 
 # %%
-# Two thirds of the difference go for little more than one percentage point of accuracy. That the accuracy falls is
-# no surprise: it is measured on incomes that bear the same bias.
+# To remove two thirds of the difference costs little more than one percentage point of accuracy. It is no surprise
+# that the accuracy falls, because the incomes that measure it have the same bias.
 #
 # A pipeline with one-hot columns, and fairlearn
 # ----------------------------------------------
-# Around a pipeline, features go by their names before the preprocessing: to remove ``sex`` is to remove both of its
-# columns. The numbers below are for the test part of the census, whose sex the debiased model is not told.
+# Around a pipeline, name features as they are before the preprocessing: if ``sex`` is removed, both of its columns
+# are. The numbers below are for the test part of the census. The debiased model gets these rows without sex.
 
 encode = make_column_transformer((OneHotEncoder(), WORDS), remainder="passthrough")
 without_sex = make_column_transformer(
@@ -219,8 +219,8 @@ predicted = {
 }
 
 # %%
-# fairlearn tells the groups' accuracy and selection rate, and their differences. It is optional here:
-# ``pip install 'skglex[fairness]'`` brings it.
+# fairlearn computes the accuracy and the selection rate of the groups, and their differences. It is optional here:
+# ``pip install 'skglex[fairness]'`` installs it.
 
 try:
     from fairlearn.metrics import MetricFrame, selection_rate, true_positive_rate
@@ -246,16 +246,16 @@ else:
 # %%
 # What it does not do
 # -------------------
-# * It does not make the selection rates equal. What is left goes through age, hours and schooling. Whether that may
-#   count is a question about causes, which the data do not answer.
-# * It does not keep the selection rate of all rows. The log-odds are averaged, not the labels, and fewer rows pass
-#   the threshold of one half. If the rate has to stay, choose the threshold anew, say with scikit-learn's
-#   ``FixedThresholdClassifier``.
-# * Traces of sex in other features stay, as far as the model gives credit to those. Had we kept ``relationship``, whose
-#   values are *husband* and *wife*, the model would hardly need the column that we take out: such features belong on
-#   the list too, ``features=["sex", "relationship"]``.
-# * It does not mend the data. If the incomes are unfair to one group, so is a model of them, also without that
-#   column. fairlearn's reductions and post-processing aim at the rates themselves; here the aim is to leave the
+# * It does not make the selection rates equal. The rest of the difference comes through age, hours and schooling.
+#   Whether these may count is a question about causes, which the data do not answer.
+# * It does not keep the selection rate of all rows. The log-odds are averaged, not the labels, and fewer rows are
+#   above the threshold of one half. If the rate has to stay the same, choose a new threshold, for instance with
+#   scikit-learn's ``FixedThresholdClassifier``.
+# * Information about sex in other features stays, as far as the model uses these features. With ``relationship``,
+#   whose values include *husband* and *wife*, the model would hardly need the column that we remove. Remove such
+#   features as well: ``features=["sex", "relationship"]``.
+# * It does not repair the data. If the incomes are unfair to one group, so is a model of them, also without the
+#   column. fairlearn's reductions and post-processing aim at the rates themselves. Here the aim is to keep the
 #   effects of all other features as they are.
 #
 # References

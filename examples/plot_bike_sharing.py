@@ -1,17 +1,17 @@
 """
-Bike sharing: when do people ride, and why does the hour alone not tell?
-========================================================================
+Bike sharing: at which hours do people ride, and why does it depend on the day?
+===============================================================================
 
-An XGBoost model predicts how many bikes are rented in an hour. We take it apart into main effects and
-interactions and draw the ones that matter, as in figure 3 of the paper [1]_. :doc:`The paper, reproduced </paper>` has
-all of that figure, also of a planted forest.
+An XGBoost model predicts how many bikes are rented in an hour. We decompose it into main effects and interactions and
+draw those that matter, as in figure 3 of the paper [1]_. :doc:`The paper, reproduced </paper>` has the whole figure,
+also for a planted forest.
 """
 
 # %%
 # The data
 # --------
-# The paper uses the hours of the year 2011 and six features. The temperature comes scaled to [0, 1]; we put
-# it back on degrees Celsius, so that the axes can be read.
+# The paper uses the hours of the year 2011 and six features. The temperature is scaled to [0, 1]. We
+# convert it to degrees Celsius, so that the axes are easy to read.
 
 from pathlib import Path
 
@@ -35,8 +35,8 @@ X["temp"] = 47 * X["temp"] - 8
 # %%
 # The model
 # ---------
-# A component is only as true as its model, so we grow 300 trees, and ask for twenty rows in a leaf, which makes the
-# curves less ragged.
+# The components are only as good as the model, so we grow 300 trees. At least twenty rows per leaf make the curves
+# smoother.
 
 model = XGBRegressor(n_estimators=300, max_depth=5, learning_rate=0.1, min_child_weight=20)
 folds = KFold(4, shuffle=True, random_state=0)
@@ -45,9 +45,9 @@ print(f"R2: {cross_val_score(model, X, y, cv=folds).mean():.2f}")
 # %%
 # The decomposition
 # -----------------
-# ``fit`` turns the trees into components, ``transform`` evaluates them: a column for every main effect and
-# every interaction of two or three features, and one, ``remainder``, for all above. Nothing is lost: with the
-# intercept, the columns add up to the prediction.
+# ``fit`` turns the trees into components, and ``transform`` evaluates them. The result has a column for every main
+# effect and for every interaction of two or three features. The column ``remainder`` has the sum of all others.
+# Together with the intercept, the columns add up to the prediction.
 
 model.fit(X, y)
 decomposer = GlexDecomposer(model, max_interaction=3).set_output(transform="pandas").fit(X)
@@ -55,19 +55,20 @@ components = decomposer.transform(X)
 total = decomposer.intercept_ + components.sum(axis=1)
 
 print(f"{len(decomposer.components_)} components, intercept {decomposer.intercept_:.1f} rides per hour")
-print(f"largest difference to the prediction: {np.abs(total - model.predict(X)).max():.1e}")
+print(f"largest difference from the prediction: {np.abs(total - model.predict(X)).max():.1e}")
 print(f"mean size of all beyond three features: {components['remainder'].abs().mean():.1f} rides per hour")
 
 # %%
 # Looking at components
 # ---------------------
-# A component of a tree model is constant between thresholds, and ``ComponentDisplay`` draws it as it is: steps, bars
-# and rectangles. The panels of a figure have one scale, and the colours are centred on zero. ``X`` sets the ranges and
-# names the levels; with ``subsample=0`` none of its rows is drawn as a point. In grey: where the data are.
+# A component of a tree model is constant between thresholds. ``ComponentDisplay`` draws exactly this: steps, bars
+# and rectangles. All panels of a figure have the same scale, and the colours are centred on zero. ``X`` sets the
+# ranges and names the levels. With ``subsample=0`` none of its rows is drawn as a point. The histograms in grey
+# show where the data are.
 #
-# The main effects are in the first row, the pairs in the second, and the interaction of three features, one panel for
-# days off and one for working days, in the third. The first panel has the SHAP values of the hour around its main
-# effect.
+# The first row shows the main effects, the second row the pairs. The third row shows the interaction of three
+# features, with one panel for days off and one for working days. The first panel also shows the SHAP values of the
+# hour.
 
 plt.rcParams.update({"font.size": 11})
 figure = plt.figure(figsize=(9, 10.5), layout="constrained")
@@ -88,24 +89,24 @@ figure.savefig(picture, dpi=100)
 # %%
 # What it shows
 # -------------
-# * Rides peak when people go to work and when they come home, and rise with the temperature until it gets
-#   hot. The main effect of the working day is next to nothing: as many rides, at other hours.
-# * *hour × working day* is where working days matter: the morning peak belongs to them, the early afternoon
-#   to days off. Looking only at main effects, or at a ranking of features, one would have missed it.
-# * *hour × temperature*: a warm evening adds to the rides, a cold one takes away.
-# * *hour × temperature × working day*: on days off, warmth counts for more around noon, and for less in the
-#   evening, than the pair says. On working days it is the other way round, and weaker, as there are twice as
-#   many of them.
+# * Rides peak when people go to work and when they come home. They rise with the temperature until it gets hot. The
+#   main effect of the working day is almost zero: there are as many rides as on days off, but at other hours.
+# * *hour × working day* shows how working days matter: they have the morning peak, and days off have the early
+#   afternoon. Main effects alone, or a ranking of features, would not show this.
+# * *hour × temperature*: a warm evening has more rides, a cold evening has fewer.
+# * *hour × temperature × working day*: on days off, warmth has a larger effect around noon, and a smaller effect in
+#   the evening, than the pair alone shows. On working days it is the other way round, and weaker, because there are
+#   twice as many working days.
 #
-# The three maps have one scale, so they can be compared. Where there are hardly any data, as at noon below
-# zero, the model extrapolates, and so do its components.
+# The three maps have the same scale, so you can compare them. Where there are hardly any data, as at noon below zero,
+# the model extrapolates, and so do its components.
 #
-# What SHAP values blur
+# What SHAP values hide
 # ---------------------
-# The SHAP value of the hour is its main effect plus a half of each pair, a third of each interaction of three
-# features, and so on. At eight on a day off these say opposite things: a large positive main effect (most
-# days are working days), and a larger negative interaction. The SHAP value mixes them into one number of
-# neither size, the other half of the interaction going to the working day.
+# The SHAP value of the hour is its main effect, plus one half of each pair, one third of each interaction of three
+# features, and so on. At eight on a day off these have opposite signs: a large positive main effect (most days are
+# working days), and a larger negative interaction. The SHAP value mixes them into one number. The other half of the
+# interaction goes to the SHAP value of the working day.
 
 eight_off = X[(X["hr"] == 8) & (X["workingday"] == 0)]
 shap_values = pd.DataFrame(decomposer.shap_values(eight_off), columns=X.columns).mean()
@@ -134,8 +135,8 @@ print(f"Picture: {picture}")
 # %%
 # One hour
 # --------
-# Eight in the morning of a day off, from the mean prediction through the components: what the hour adds, the hour of a
-# day off takes away.
+# This picture is for eight in the morning of a day off. It goes from the mean prediction through the components. The
+# main effect of the hour adds rides, and the interaction with the day off takes them away.
 
 WaterfallDisplay.from_decomposer(decomposer, eight_off).figure_.savefig("bike_waterfall.png", dpi=100)
 

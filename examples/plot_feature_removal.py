@@ -1,26 +1,26 @@
 """
-Feature removal: what it takes out of a model, and what it cannot
-=================================================================
+Feature removal: what it removes from a model, and what it cannot remove
+========================================================================
 
-Leaving a feature out before training hides its effect behind the features that go with it. Taking it out of a
-trained model, with all its interactions, leaves the effects of the others as they are. We repeat the paper's
-simulation [1]_ with XGBoost, without overlap of the groups and with it. :doc:`The paper, reproduced </paper>` has it
-over many seeds, beside the paper's numbers, and with a planted forest.
+If a feature is left out before training, correlated features take over its effect. If it is removed from a trained
+model, with all its interactions, the effects of the other features do not change. We repeat the paper's simulation
+[1]_ with XGBoost, without overlap of the groups and with overlap. :doc:`The paper, reproduced </paper>` repeats it
+for many seeds and for a planted forest, and compares with the paper's numbers.
 """
 
 # %%
 # The simulation
 # --------------
-# Sex (0 female, 1 male) has a direct effect on the salary of 20, and an indirect one of 10: men work ten hours
+# Sex (0 female, 1 male) has a direct effect of 20 on the salary, and an indirect effect of 10: men work ten hours
 # more, and each hour pays 1.
 #
 # .. math::
 #    \text{hours} = 30 + 10\,\text{sex} + N(0, \tau^2), \qquad
 #    \text{salary} = 20\,\text{sex} + \text{hours} + N(0, 1)
 #
-# The difference between the sexes is 30. What we want is a prediction without the direct effect: a difference
-# of **10**. The paper has :math:`\tau = 1`, where no woman works as long as any man. We take 5 as well, where the
-# groups overlap.
+# The difference between the sexes is 30. We want a prediction without the direct effect, that is a difference of
+# **10**. The paper has :math:`\tau = 1`, where no woman works as long as any man. We also use 5, where the groups
+# overlap.
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ N_TRAIN = 6_667
 
 
 def predict(hours_sd, seed, **params):
-    """Salaries of the test rows, predicted in four ways, and the rows' sex."""
+    """Return the sex of the test rows, and their salaries predicted in four ways."""
     X, y = make_salary(10_000, hours_sd=hours_sd, random_state=seed)
     X = pd.DataFrame(X, columns=["sex", "hours"])
     train, test = X[:N_TRAIN], X[N_TRAIN:]
@@ -56,9 +56,9 @@ def predict(hours_sd, seed, **params):
 
 
 # %%
-# ``FeatureRemover`` takes the fitted model; ``fit`` without a target only sees the rows over which sex is
-# averaged out. The refitted model has the same parameters and no column for sex. With overlap the trees have to use
-# both features: we grow 300, and ``colsample_bynode=0.5`` offers each split only one of the two.
+# ``FeatureRemover`` gets the fitted model. Its ``fit`` gets no target, only the rows over which sex is averaged
+# out. The refitted model has the same parameters, but no column for sex. With overlap the trees should use both
+# features: we grow 300 trees, and ``colsample_bynode=0.5`` offers each split only one of the two features.
 
 settings = {
     "no overlap (sd of hours 1)": (1, {"n_estimators": 50, "tree_method": "exact"}),
@@ -77,23 +77,23 @@ for title, (hours_sd, params) in settings.items():
     print(f"\n{title}\n{table.to_string(index=False, float_format='{:.1f}'.format)}")
 
 # %%
-# * With overlap, **empirical weights recover the 10**. They average the sexes out over the rows of the background:
-#   every prediction becomes one for a population of half women, half men.
-# * **Path-dependent weights leave a part of the direct effect in.** Below a split on hours they take the
-#   share of men *among those who work that long*, so the hours go on telling the sex.
-# * **Refitting does not remove the direct effect**: the hours stand in for sex. (A perfect model
-#   without sex gives 25.2.)
-# * Without overlap a split at 35 hours and a split on sex send the *same* rows to the same sides. The two splits tie,
-#   and the library's rule for ties decides which feature gets the effect, all 30 of it. **Where the groups share no
-#   values, the data do not say which of the two features pays, and no method can tell the effects apart.**
+# * With overlap, **empirical weights recover the 10**. They average sex out over the rows of the background: every
+#   prediction becomes a prediction for a population of half women, half men.
+# * **Path-dependent weights keep a part of the direct effect.** Below a split on hours they use the share of men
+#   *among the rows with such hours*, so the hours still carry information about sex.
+# * **Refitting does not remove the direct effect**: the hours replace sex. (A perfect model without sex has a
+#   difference of 25.2.)
+# * Without overlap, a split at 35 hours and a split on sex send the *same* rows to the same sides. The two splits
+#   tie, and the library's rule for ties decides which feature gets the whole effect of 30. **If the groups share no
+#   values, the data do not show which of the two features causes the effect, and no method can separate them.**
 #
-# The picture, as in figure 5 of the paper: the salaries predicted for the test rows, by sex.
+# The picture shows the predicted salaries of the test rows by sex, as in figure 5 of the paper.
 
 GROUPS = {0: ("women", "#D55E00"), 1: ("men", "#0072B2")}
 
 
 def draw_groups(ax, prediction, sex):
-    """Histograms of two groups, their medians, and an arrow from one to the other."""
+    """Draw histograms of two groups, their medians, and an arrow from one median to the other."""
     for value, (_, colour) in GROUPS.items():
         ax.hist(prediction[sex == value], np.arange(15, 76, 1), color=colour, alpha=0.6)
     top = ax.get_ylim()[1]
@@ -129,15 +129,15 @@ print(f"Picture: {picture}")
 # %%
 # What removal cannot do
 # ----------------------
-# * *Without overlap* it says nothing, as above. Look at the data before: do all groups have rows at the values of the
-#   other features?
-# * *It removes what the model gives to the feature*, and no more. Traces of it in the other features stay: here the
-#   10 that come through the hours, and in general whatever postcode, occupation or first name give away, as far as the
-#   model credits them. List such stand-ins among the features to remove if they must not count.
-# * *Which effects are fair is not for the method to say.* That the hours may count and sex may not is an assumption
-#   about causes, ours here. If men get the hours because they are men, the 10 are no fairer than the 20.
-# * *Equal predictions between groups* are not its aim. If that is what you need, measure it, and see
-#   :ref:`the example on the adult data <sphx_glr_auto_examples_plot_adult.py>` for how far removal gets.
+# * *Without overlap* the result has no meaning, as above. Look at the data first: do all groups have rows at the
+#   values of the other features?
+# * *It removes only the effect that the model gives to the feature.* Information about it in other features stays:
+#   here the 10 that come through the hours, in general the information in a postcode, an occupation or a first
+#   name, as far as the model uses them. If they must not count, add them to the features to remove.
+# * *The method does not decide which effects are fair.* That hours may count and sex may not is our assumption about
+#   causes. If men get more hours because they are men, the 10 are no fairer than the 20.
+# * *Equal predictions between groups* are not its aim. If you need them, measure them.
+#   :ref:`The example on the adult data <sphx_glr_auto_examples_plot_adult.py>` shows how far removal gets.
 #
 # References
 # ----------

@@ -2,15 +2,15 @@
 From SHAP values to components, for readers who know shap
 =========================================================
 
-A SHAP value is one number per row and feature. A component is a function one can look at. Here is how the second
-explains the first: the same model, the same numbers, taken apart one step further.
+A SHAP value is one number per row and feature. A component is a function that you can look at. This example shows how
+components explain SHAP values, for the same model and with the same numbers.
 """
 
 # %%
 # A model with an interaction
 # ---------------------------
-# Two features, correlated, whose product matters. The function is x0 + x1 + 2 x0 x1; at x0 = 1 and x1 = -0.7 the two
-# parts that x0 has a share in cancel.
+# There are two correlated features, and their product matters: the function is x0 + x1 + 2 x0 x1. At x0 = 1 and
+# x1 = -0.7, the two parts of the SHAP value of x0 cancel.
 
 from pathlib import Path
 
@@ -29,13 +29,15 @@ model = XGBRegressor(n_estimators=100, max_depth=4, learning_rate=0.1).fit(X, y)
 # %%
 # The SHAP values you know
 # ------------------------
-# With ``weighting="path_dependent"`` they are XGBoost's own ``pred_contribs``, what shap calls "tree_path_dependent".
-# The default, ``"empirical"``, averages over the rows given to ``fit``: shap's "interventional", with every row of the
-# background and not the first hundred.
+# With ``weighting="path_dependent"`` they are XGBoost's own ``pred_contribs``, which shap calls
+# "tree_path_dependent". The default, ``"empirical"``, averages over all rows that ``fit`` gets. shap calls this
+# "interventional", and uses a hundred rows.
 
 path_dependent = GlexDecomposer(model, weighting="path_dependent").fit(X)
-own = model.get_booster().predict(xgboost.DMatrix(X), pred_contribs=True)
-print(f"largest difference to pred_contribs: {np.abs(path_dependent.shap_values(X) - own[:, :-1]).max():.0e}")
+contribs = model.get_booster().predict(xgboost.DMatrix(X), pred_contribs=True)
+print(
+    f"largest difference from pred_contribs: {np.abs(path_dependent.shap_values(X) - contribs[:, :-1]).max():.0e}"
+)
 
 decomposer = GlexDecomposer(model).fit(X)
 shap_values = decomposer.shap_values(X)
@@ -43,8 +45,8 @@ shap_values = decomposer.shap_values(X)
 # %%
 # What they are made of
 # ---------------------
-# The components add up to the prediction, each a function of its own features alone. A SHAP value is the main effect
-# plus a half of every pair, a third of every interaction of three features, and so on.
+# The components add up to the prediction, and each is a function of its features only. A SHAP value is the main
+# effect, plus one half of every pair, one third of every interaction of three features, and so on.
 
 components = decomposer.transform(X)
 names = list(decomposer.get_feature_names_out())
@@ -63,9 +65,9 @@ for name in names:
 # %%
 # Why that matters
 # ----------------
-# In the first picture the SHAP values of x0 scatter around its main effect: the same x0 gets many values, since each
-# holds a half of the interaction with whatever x1 the row has. A value near zero may mean "does not matter", or two
-# effects that cancel, as above. The other panels show them apart.
+# In the first panel the SHAP values of x0 scatter around its main effect. The same x0 has many SHAP values, because
+# each contains one half of the interaction with the x1 of its row. A SHAP value near zero can mean that the feature
+# does not matter, or that two effects cancel, as above. The other panels show the effects separately.
 
 plt.rcParams.update({"font.size": 11})
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")

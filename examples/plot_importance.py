@@ -2,19 +2,19 @@ r"""
 Importance by order: which features act alone, and which only together?
 =======================================================================
 
-SHAP importance gives a feature one number. Split by the order of the components, it tells whether the feature has an
-effect of its own or acts through others, as in figure 4 of the paper [1]_. :doc:`The paper, reproduced </paper>` has
-it with the paper's settings, both weightings and a planted forest.
+SHAP importance is one number per feature. If it is split by the order of the components, it shows whether a feature
+has an effect alone or only together with others, as in figure 4 of the paper [1]_. :doc:`The paper, reproduced
+</paper>` uses the paper's settings, both weightings and a planted forest.
 """
 
 # %%
-# A simulation whose answer is known
-# ----------------------------------
-# Four independent standard normal features and
+# A simulation with a known answer
+# --------------------------------
+# There are four independent standard normal features, and
 #
 # .. math:: y = x_1 + x_3 + x_2 x_3 - 2 x_2 x_3 x_4 + \varepsilon .
 #
-# So :math:`x_1` has a main effect only, :math:`x_2` and :math:`x_4` interactions only, and :math:`x_3` has both.
+# So :math:`x_1` has only a main effect, :math:`x_2` and :math:`x_4` have only interactions, and :math:`x_3` has both.
 
 import warnings
 from pathlib import Path
@@ -29,7 +29,7 @@ from skglex.datasets import load_bike_sharing, make_importance
 from skglex.exceptions import StreamedComponentsWarning
 from skglex.plotting import ImportanceDisplay
 
-# components of three and four features on fine grids have no tables: they are slower, their values the same
+# Components of three and four features on fine grids have no tables. They are slower, but have the same values.
 warnings.simplefilter("ignore", StreamedComponentsWarning)
 
 X, y = make_importance(n_samples=5000, random_state=0)
@@ -43,9 +43,9 @@ print(f"R2 {cross_val_score(model, X, y, cv=folds).mean():.2f}")
 #
 # .. math:: \frac{1}{q} \sum_{S \ni j,\, |S| = q} |m_S(x_S)| ,
 #
-# where :math:`m_S` are the components. The factor :math:`1/q` is the share that SHAP gives each feature of a component.
-# Components of one feature cancel in its SHAP value wherever they have different signs, and the stack, which takes the
-# absolute value of each, is therefore longer than the SHAP bar.
+# where :math:`m_S` are the components. SHAP gives each of the :math:`q` features of a component the share
+# :math:`1/q`. Components with different signs cancel in the SHAP value of a feature. The stacked bar adds up
+# absolute values, so it is longer than the SHAP bar.
 
 plt.rcParams.update({"font.size": 11})
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
@@ -58,8 +58,8 @@ for feature, heights in zip(display.names, display.heights):
 # %%
 # Bike sharing
 # ------------
-# The hour acts alone and together with the others. The working day has next to no main effect: as many people ride on
-# working days as on days off, but at other hours.
+# The hour has an effect alone and together with other features. The working day has almost no main effect: as many
+# people ride on working days as on days off, but at other hours.
 
 X, y = load_bike_sharing(return_X_y=True)
 first_year = X["yr"] == 0

@@ -1,20 +1,20 @@
 r"""
-What SHAP values blur: the paper's motivating example
+What SHAP values hide: the paper's motivating example
 =====================================================
 
-Two correlated features, two main effects and an interaction. SHAP values mix them into one number per feature; the
-components tell them apart, as in figure 1 of the paper [1]_. :doc:`The paper, reproduced </paper>` has it with the
-paper's settings, both weightings and a planted forest.
+Two correlated features have two main effects and an interaction. SHAP values mix them into one number per feature.
+Components separate them, as in figure 1 of the paper [1]_. :doc:`The paper, reproduced </paper>` uses the paper's
+settings, both weightings and a planted forest.
 """
 
 # %%
 # The truth
 # ---------
-# Two standard normal features with correlation :math:`r = 0.3`, and
+# There are two standard normal features with correlation :math:`r = 0.3`, and
 #
 # .. math:: y = x_1 + x_2 + 2 x_1 x_2 + \varepsilon .
 #
-# With components identified by averaging over the other feature, they and the SHAP value are
+# If features are averaged out over their distribution, the components and the SHAP value are
 #
 # .. math::
 #    m_1 = x_1 - 2 r, \quad m_2 = x_2 - 2 r, \quad m_{12} = 2 x_1 x_2 + 2 r, \quad
@@ -40,9 +40,9 @@ decomposer = GlexDecomposer(model).fit(X)
 # %%
 # The estimates
 # -------------
-# The SHAP values of :math:`x_1` around its main effect, the main effect of :math:`x_2`, and the interaction. Dashed
-# lines are the truth. The SHAP values fill a wedge, since a half of the interaction is in them; the main effect is a
-# line.
+# The panels show the SHAP values of :math:`x_1` with its main effect, the main effect of :math:`x_2`, and the
+# interaction. Dashed lines are the truth. The SHAP values fill a wedge, because they contain one half of the
+# interaction. The main effect is a line.
 
 shown = X[(X.abs() <= 2).all(axis=1)]
 line = np.array([-2.0, 2.0])
@@ -60,8 +60,8 @@ print(f"Picture: {picture}")
 # %%
 # At one point
 # ------------
-# At :math:`x = (1, -0.7)` the SHAP value of :math:`x_1` is zero: "no effect". Its main effect and its half of the
-# interaction are both there, and cancel.
+# At :math:`x = (1, -0.7)` the SHAP value of :math:`x_1` is zero, as if it had no effect. In fact its main effect
+# and its half of the interaction cancel.
 
 point = pd.DataFrame({"x1": [1.0], "x2": [-0.7]})
 parts = [

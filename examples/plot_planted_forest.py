@@ -2,13 +2,13 @@
 Random planted forest
 =====================
 
-A random planted forest [1]_ is a sum of leaves that depend on at most ``max_interaction`` features each. Its
-decomposition into main effects and interactions therefore stops there: the picture of the components is the
-whole model. Here the truth has two main effects and one interaction,
+A random planted forest [1]_ is a sum of leaves that depend on at most ``max_interaction`` features each. So its
+decomposition has no components of higher order, and a picture of the components shows the whole model. Here the
+truth has two main effects and one interaction,
 
 .. math:: y = x_0 + x_1 + 2 x_0 x_1 + \\varepsilon,
 
-and two more features that do nothing.
+and two more features have no effect.
 """
 
 # %%
@@ -29,8 +29,8 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 # %%
 # The order of the model
 # ----------------------
-# Test errors by ``max_interaction`` show what order the truth has: one feature is too few, more than two gain
-# nothing. The noise alone has the error 1.
+# The test errors for several values of ``max_interaction`` show the order of the truth: order 1 is too low, and
+# more than 2 is no better. The noise alone has the error 1.
 for order in (1, 2, 3):
     forest = RandomPlantedForestRegressor(max_interaction=order, random_state=0).fit(X_train, y_train)
     print(f"max_interaction={order}: {mean_squared_error(y_test, forest.predict(X_test)):.2f}")
@@ -40,8 +40,8 @@ print(f"gradient boosting: {mean_squared_error(y_test, boosting.predict(X_test))
 # %%
 # Tuning
 # ------
-# The forests are ordinary estimators, so scikit-learn's searches tune them: ``GridSearchCV`` over a few values of
-# the two that matter first, or ``RandomizedSearchCV`` over all four that matter.
+# Planted forests are ordinary estimators, so scikit-learn's searches can tune them: ``GridSearchCV`` over a few
+# values of the two most important parameters, or ``RandomizedSearchCV`` over the four that matter.
 grid_search = GridSearchCV(
     RandomPlantedForestRegressor(n_estimators=20, random_state=0),
     {"max_interaction": [1, 2, 3], "n_splits": [30, 100]},
@@ -68,7 +68,7 @@ print(f"test error: {mean_squared_error(y_test, search.predict(X_test)):.2f}")
 # %%
 # Components
 # ----------
-# The training rows are the background that the other features are averaged over.
+# The training rows are the background, over which the other features are averaged out.
 forest = RandomPlantedForestRegressor(max_interaction=2, random_state=0).fit(X_train, y_train)
 decomposer = GlexDecomposer(forest).fit(X_train)
 for component in decomposer.strongest_components(4):

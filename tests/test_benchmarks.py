@@ -1,4 +1,4 @@
-"""The benchmark suite, at sizes where only its logic matters."""
+"""Test the logic of the benchmark suite, at tiny sizes."""
 
 import json
 from dataclasses import replace
@@ -12,7 +12,7 @@ from benchmarks._cases import CASES, by_name, select
 from benchmarks._profile import profile
 from benchmarks._report import draw, table, verdicts
 from benchmarks._run import Measured, Options, difference, measure
-from benchmarks._work import Case, Recorded, Size, Skipped, Way, prepare, times_faster
+from benchmarks._types import Case, Contender, Recorded, Size, Skipped, prepare, times_faster
 
 TINY = Size(rows=120, trees=5, depth=3, features=4, background=50, train=200)
 ONCE = Options(repeats=1, budget=0.2, memory=False)
@@ -38,13 +38,19 @@ def data():
 )
 def test_results_agree(name, data):
     case = by_name(name)
-    ways = tuple(way for way in case.ways if way.label.startswith(PEERS) and way.label != "shapiq")
-    found = measure(replace(case, ways=ways), replace(data, background=data.background[:40]), ONCE)
-    assert [(out.label, out.refused or out.differs) for out in found if not out.seconds] == []
+    contenders = tuple(
+        contender
+        for contender in case.contenders
+        if contender.label.startswith(PEERS) and contender.label != "shapiq"
+    )
+    found = measure(
+        replace(case, contenders=contenders), replace(data, background=data.background[:40]), ONCE
+    )
+    assert [(out.label, out.reason or out.differs) for out in found if not out.seconds] == []
 
 
 def fake(label, result, **parameters):
-    return Way(label, lambda data: lambda n: result, by_rows=False, **parameters)
+    return Contender(label, lambda data: lambda n: result, by_rows=False, **parameters)
 
 
 def missing(data):
@@ -57,17 +63,19 @@ def broken(data):
 
 def test_what_differs_is_not_timed(data):
     right = np.linspace(0, 1, 5)
-    ways = (
+    contenders = (
         fake("skglex", right, precision=np.float64),
         fake("rounded", right.astype(np.float32)),
         fake("wrong", right + 1e-3),
         fake("other shape", right[:4]),
         fake("not a number", right * np.nan),
-        fake("unit", None, common=None),
-        Way("missing", missing),
-        Way("broken", broken),
+        fake("unit", None, comparable=None),
+        Contender("missing", missing),
+        Contender("broken", broken),
     )
-    case = Case("fake", "fake", "Fake", TINY, ways, (times_faster(1e9, "rounded"), times_faster(1, "wrong")))
+    case = Case(
+        "fake", "fake", "Fake", TINY, contenders, (times_faster(1e9, "rounded"), times_faster(1, "wrong"))
+    )
     found = measure(case, data, ONCE)
     assert [out.label for out in found if out.seconds] == ["skglex", "rounded", "unit"]
     text = table(case, TINY, found)
@@ -79,7 +87,7 @@ def test_what_differs_is_not_timed(data):
 
 
 def test_no_result_to_compare_with(data):
-    case = Case("fake", "fake", "Fake", TINY, (Way("skglex", missing), fake("peer", np.ones(2))))
+    case = Case("fake", "fake", "Fake", TINY, (Contender("skglex", missing), fake("peer", np.ones(2))))
     assert not any(out.seconds for out in measure(case, data, ONCE))
 
 
@@ -88,11 +96,11 @@ def test_columns_that_are_missing_are_zero():
 
 
 def test_extrapolation_keeps_the_fixed_cost(data, monkeypatch):
-    """3 s and 1 ms a row: 100,000 rows are not timed with a budget of 2 s, and their time is 103 s."""
+    """With 3 s and 1 ms per row, 100,000 rows exceed a budget of 2 s; their extrapolated time is 103 s."""
     monkeypatch.setattr(_run, "time_call", lambda call, n: (3 + n / 1000, 3 + n / 1000))
-    ways = tuple(Way(label, lambda data: lambda n: np.zeros(n)) for label in ("skglex", "peer"))
+    contenders = tuple(Contender(label, lambda data: lambda n: np.zeros(n)) for label in ("skglex", "peer"))
     size = replace(TINY, rows=100_000)
-    case = Case("fake", "fake", "Fake", size, ways)
+    case = Case("fake", "fake", "Fake", size, contenders)
     found = measure(case, replace(data, size=size), replace(ONCE, budget=2.0))
     assert found[1].rows == 6400
     assert found[1].seconds == pytest.approx([103.0])
@@ -104,17 +112,17 @@ def test_limit(data):
         while True:
             pass
 
-    case = Case("fake", "fake", "Fake", TINY, (Way("skglex", endless),))
-    options = Options(repeats=1, budget=-14.95)  # a limit of 1 s
+    case = Case("fake", "fake", "Fake", TINY, (Contender("skglex", endless),))
+    options = Options(repeats=1, budget=-14.95)  # This budget makes a limit of 1 s.
     (out,) = measure(case, data, options)
-    assert out.refused == "not ready within 1 s"
+    assert out.reason == "not ready within 1 s"
 
 
 def test_peak_memory(data):
     def call(n):
         return np.ones(20 * 2**20 // 8)
 
-    case = Case("fake", "fake", "Fake", TINY, (Way("allocates 20 MB", lambda data: call),))
+    case = Case("fake", "fake", "Fake", TINY, (Contender("allocates 20 MB", lambda data: call),))
     assert _run.peak_memory(case, data, "allocates 20 MB", 120) == pytest.approx(20, abs=5)
 
 
@@ -127,7 +135,10 @@ def test_recorded_times_are_marked():
 def test_picture(tmp_path):
     case = by_name("shap-rows")
     points = [
-        (size, [Measured(way.label, rows=10, seconds=[size.rows * 0.1]) for way in case.ways])
+        (
+            size,
+            [Measured(contender.label, rows=10, seconds=[size.rows * 0.1]) for contender in case.contenders],
+        )
         for size in case.sizes()
     ]
     draw([(case, points)], tmp_path / "sizes.png")
@@ -136,7 +147,10 @@ def test_picture(tmp_path):
 
 def test_files(tmp_path, monkeypatch, capsys):
     def run(case, size, options):
-        return [Measured(way.label, rows=size.rows, seconds=[0.1], error=0.0) for way in case.ways]
+        return [
+            Measured(contender.label, rows=size.rows, seconds=[0.1], error=0.0)
+            for contender in case.contenders
+        ]
 
     monkeypatch.setattr(_main, "run", run)
     monkeypatch.setattr(

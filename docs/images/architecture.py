@@ -1,48 +1,70 @@
-"""Draws architecture.svg beside it: ``python docs/images/architecture.py``.
+"""Draw architecture.svg and layers.svg next to this file: ``python docs/images/architecture.py``.
 
-Boxes are light with dark text, lines of a middle grey, and there is no background: it reads on light and dark pages.
+The layers come from ``[tool.importlinter]`` in pyproject.toml. Boxes are light with dark text, lines are grey, and
+there is no background, so that both pictures can be read on light and on dark pages.
 """
 
+import re
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+HERE = Path(__file__).parent
 FIT, ROWS, RESULT = "#d6e8f8", "#fce8cd", "#dcf0d6"
 LEFT, RIGHT, WIDTH, HEIGHT, STEP = 4, 404, 356, 74, 104
-# Level by level, left and right; modules are below skglex/.
+# Each level has a box on the left and a box on the right. Files are below skglex/.
 BOXES = [
-    (FIT, "A tree model", "_wrapping.py, _training.py", "taken as it is, or fitted here"),
+    (FIT, "A tree model", "_base.py, _prefit.py", "used as it is, or fitted here"),
     (ROWS, "Rows", "_decomposer.py, _remover.py", "arrays, sparse matrices, data frames"),
-    (FIT, "Reader", "readers/", "one file per library"),
-    (ROWS, "Columns of numbers", "_input/", "checked; categories become codes"),
-    (FIT, "Leaves", "ensemble/_leaves.py, ensemble/_grid.py", "boxes on a grid of all thresholds"),
-    (ROWS, "Bins", "kernels/binning.py", "where a value lies on the grid"),
-    (FIT, "Weights", "ensemble/_weights.py", "of conditions that are averaged out"),
-    (RESULT, "SHAP values, removal", "components/_shapley.py, ensemble/_sums.py", "from leaves and weights"),
+    (FIT, "Reader", "_readers/", "one file per library"),
+    (ROWS, "Columns of numbers", "_fitted_model.py, _input/", "checked; categories become codes"),
+    (FIT, "Leaves", "_leaves/_leaves.py, _leaves/_grid.py", "boxes on a grid of all thresholds"),
+    (ROWS, "Bins", "_kernels/binning.py", "the position of a value on the grid"),
+    (FIT, "Weights", "_leaves/_weighting.py", "of conditions that are averaged out"),
     (
-        FIT,
-        "Components",
-        "components/_index.py, components/_tables.py",
-        "which there are, and a table of each",
+        RESULT,
+        "SHAP values, removal",
+        "_decomposition/_shapley.py, _leaves/_leaf_sum.py",
+        "from leaves and weights",
     ),
-    (ROWS, "Look-up", "components/_decomposition.py", "one cell of each component's table"),
+    (FIT, "Components", "_decomposition/_index.py, _tables.py", "a list of them, and a table of each"),
+    (ROWS, "Look-up", "_decomposition/_decomposition.py", "one cell of each component's table"),
     (RESULT, "Plots, summaries, files", "plotting/, inspection/, export/", "of the components"),
-    (RESULT, "Components of the rows", "_proof.py", "compared with the model's margin"),
+    (RESULT, "Components of the rows", "_leaves/_additivity.py", "compared with the model's margin"),
 ]
 
 
-def box(x, level, fill, title, modules, words):
+def layers() -> list[str]:
+    """Return the layers of the import contract from top to bottom, as pyproject.toml writes them."""
+    settings = tomllib.loads((HERE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = (
+        entry for entry in settings["tool"]["importlinter"]["contracts"] if entry["type"] == "layers"
+    )
+    return contract["layers"]
+
+
+def rectangle(x: float, y: float, width: float, height: float, fill: str) -> str:
+    """Return a box with round corners."""
+    size = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
+    return f'<rect {size} rx="8" fill="{fill}" stroke="#8a94a0"/>'
+
+
+def box(x: int, level: int, fill: str, title: str, files: str, words: str) -> Iterator[str]:
+    """Yield a box with three lines of text."""
     y, middle = level * STEP + 4, x + WIDTH / 2
     lines = [
         (24, 'font-size="17" font-weight="bold"', title),
-        (44, 'font-size="13" font-family="monospace"', modules),
+        (44, 'font-size="13" font-family="monospace"', files),
         (63, 'font-size="14"', words),
     ]
-    yield f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="8" fill="{fill}" stroke="#8a94a0"/>'
+    yield rectangle(x, y, WIDTH, HEIGHT, fill)
     for below, style, text in lines:
         yield f'<text x="{middle:g}" y="{y + below}" {style}>{escape(text)}</text>'
 
 
-def arrow(*points):
+def arrow(*points: tuple[int, int]) -> Iterator[str]:
+    """Yield a line through the points, with a head at the last."""
     (x0, y0), (x1, y1) = points[-2:]
     dx, dy = (x1 > x0) - (x1 < x0), (y1 > y0) - (y1 < y0)
     line = " ".join(f"{x:g},{y:g}" for x, y in [*points[:-1], (x1 - 8 * dx, y1 - 8 * dy)])
@@ -51,14 +73,21 @@ def arrow(*points):
     yield f'<polygon points="{head}" fill="#7b8694"/>'
 
 
-def draw():
-    """The picture, as SVG."""
-    parts = []
+def picture(width: int, height: int, parts: list[str]) -> str:
+    """Return the parts as an SVG picture."""
+    style = 'font-family="Helvetica, Arial, sans-serif" text-anchor="middle" fill="#17202b"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {style}>'
+    return "\n".join([head, *parts, "</svg>\n"])
+
+
+def draw_architecture() -> str:
+    """Return the picture of the way of a model and of a row."""
+    parts: list[str] = []
     for i, contents in enumerate(BOXES):
         parts += box(RIGHT if i % 2 else LEFT, i // 2, *contents)
     bottom = 4 + HEIGHT
-    for x, levels in ((LEFT, range(5)), (RIGHT, (0, 1, 2, 4))):
-        for level in levels:
+    for x, levels_below in ((LEFT, range(5)), (RIGHT, (0, 1, 2, 4))):
+        for level in levels_below:
             top = level * STEP
             parts += arrow((x + WIDTH // 2, top + bottom), (x + WIDTH // 2, top + STEP + 4))
     for level in (2, 3, 4):
@@ -66,11 +95,32 @@ def draw():
         parts += arrow((LEFT + WIDTH, y), (RIGHT, y))
     edge, bins, table = RIGHT + WIDTH, 2 * STEP + 4 + HEIGHT // 2, 4 * STEP + 4 + HEIGHT // 2
     parts += arrow((edge, bins), (edge + 22, bins), (edge + 22, table), (edge, table))
-    size = f"0 0 {edge + 30} {5 * STEP + HEIGHT + 8}"
-    style = 'font-family="Helvetica, Arial, sans-serif" text-anchor="middle" fill="#17202b"'
-    picture = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}" {style}>'
-    return "\n".join([picture, *parts, "</svg>\n"])
+    return picture(edge + 30, 5 * STEP + HEIGHT + 8, parts)
+
+
+def draw_layers() -> str:
+    """Return the picture of the layers: a row of boxes per layer, public packages in another colour."""
+    left, right, height, step, gap = 40, RIGHT + WIDTH, 34, 46, 24
+    parts: list[str] = []
+    stack = layers()
+    for level, layer in enumerate(stack):
+        y = 4 + level * step
+        names = re.split(r" *[|:] *", layer)
+        width = (right - left - gap * (len(names) - 1)) / len(names)
+        for i, name in enumerate(names):
+            x = left + i * (width + gap)
+            text = f'x="{x + width / 2:g}" y="{y + 22}" font-size="14" font-family="monospace"'
+            parts += [
+                rectangle(x, y, width, height, FIT if name.startswith("_") else RESULT),
+                f"<text {text}>{name}</text>",
+            ]
+            if i and ":" in layer:
+                parts.append(f'<text x="{x - gap / 2:g}" y="{y + 23}" font-size="18">↔</text>')
+    bottom = len(stack) * step - step + height + 4
+    parts += arrow((18, 4), (18, bottom))
+    return picture(right + 4, bottom + 4, parts)
 
 
 if __name__ == "__main__":
-    Path(__file__).with_suffix(".svg").write_text(draw(), encoding="utf-8")
+    (HERE / "architecture.svg").write_text(draw_architecture(), encoding="utf-8")
+    (HERE / "layers.svg").write_text(draw_layers(), encoding="utf-8")

@@ -1,1 +1,1 @@
-"""The experiments of the paper on functional decomposition, repeated; ``python -m examples.paper`` runs them all."""
+"""Repeat the experiments of the paper on functional decomposition; ``python -m examples.paper`` runs all of them."""

@@ -1,7 +1,7 @@
-"""Every figure and table of the paper, by one command: ``python -m examples.paper``.
+"""Make all figures and tables of the paper: ``python -m examples.paper``.
 
-Run it in the root of the repository. It writes ``docs/paper.rst`` and the figures beside it, in some five minutes
-on two cores; ``--quick`` takes fewer rows, seeds and sizes, to see that everything runs.
+Run it in the root of the repository. It writes ``docs/paper.rst`` and its figures, in about five minutes on two cores.
+``--quick`` uses fewer rows, seeds and sizes, to check that everything runs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REFERENCES = """
 
 
 def main() -> None:
-    # components of all orders, some on finer grids than tables have room for
+    # Some components of higher order have too fine grids for tables, which only makes them slower.
     warnings.simplefilter("ignore", StreamedComponentsWarning)
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -1,4 +1,4 @@
-"""The models of the paper, and the data that need preparation."""
+"""Make the models of the paper, and prepare its data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BY_PATH, EMPIRICAL, PLANTED = MODELS = [
 
 
 def xgboost(n_estimators: int = 20, max_depth: int = 4, **params: Any) -> XGBRegressor:
-    """XGBoost as R's package of 2022 had it by default: base score 0.5, exact splits."""
+    """Return an XGBoost model with the defaults of the R package of 2022: base score 0.5, exact splits."""
     params = {"learning_rate": 0.1, "base_score": 0.5, "tree_method": "exact", "n_jobs": 1} | params
     return XGBRegressor(n_estimators=n_estimators, max_depth=max_depth, **params)
 
@@ -36,7 +36,7 @@ def planted_forest(
 
 
 def decompose(X: pd.DataFrame, y: Any, booster: Any, forest: Any) -> dict[str, GlexDecomposer]:
-    """The fitted models' decompositions, by name; the training rows are the background."""
+    """Fit the models and return their decompositions by name; the training rows are the background."""
     booster.fit(X, y)
     forest.fit(X, y)
     return {
@@ -47,7 +47,7 @@ def decompose(X: pd.DataFrame, y: Any, booster: Any, forest: Any) -> dict[str, G
 
 
 def bike_sharing() -> tuple[pd.DataFrame, Any]:
-    """The hours of 2011; temperatures in degrees Celsius, which changes nothing but the axes."""
+    """Return the hours of 2011, with temperatures in degrees Celsius, which changes only the axes."""
     X, y = load_bike_sharing(return_X_y=True)
     first_year = X["yr"] == 0
     X = X.loc[first_year, ["dayofyear", "hr", "temp", "windspeed", "workingday", "hum"]]
@@ -55,7 +55,7 @@ def bike_sharing() -> tuple[pd.DataFrame, Any]:
 
 
 def adult(fifth: str = "hours-per-week") -> tuple[pd.DataFrame, Any]:
-    """Rows without missing values, words as codes; the country is the United States or another."""
+    """Return the rows without missing values, with codes for words; the country is the United States or another."""
     X, income = load_adult(return_X_y=True)
     complete = X.drop(columns="fnlwgt").notna().all(axis=1)
     X = X.loc[complete, ["age", "workclass", "education", "education-num", fifth, "sex"]]

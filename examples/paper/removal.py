@@ -25,21 +25,22 @@ FULL, REFITTED, BY_PATH, EMPIRICAL = WAYS = [
     "sex removed, path-dependent",
     "sex removed, empirical",
 ]
-# Of the paper: full, refitted, decomposed. It has path-dependent weights for XGBoost, empirical ones for the forest.
+# These numbers are from the paper: full, refitted, decomposed. It uses path-dependent weights for XGBoost,
+# empirical ones for the forest.
 PAPER = {
     "XGBoost, simulation": (29.79, 29.79, 10.57),
     "XGBoost, adult": (0.13, 0.07, 0.05),
     "planted forest, simulation": (29.90, 29.91, 9.84),
     "planted forest, adult": (0.18, 0.052, 0.047),
 }
-# An earlier run of ours, by a brute-force average over the background: means over other seeds.
+# These means over other seeds are from an earlier run with a brute-force average over the background.
 EARLIER = {
     1: ["30.0 (0.1)", "30.0 (0.1)", "15.0 (3.5)", "12.7 (3.2)"],
     3: ["29.9 (0.3)", "29.7 (0.1)", "16.8 (0.4)", "10.2 (0.2)"],
     5: ["29.8 (0.4)", "25.0 (0.7)", "14.8 (0.3)", "9.7 (0.4)"],
     10: ["29.4 (1.0)", "13.5 (1.0)", "11.9 (0.9)", "9.6 (0.9)"],
 }
-# What a perfect model without sex has, by quadrature of the two normal densities.
+# A perfect model without sex has these differences, by quadrature of the two normal densities.
 PERFECT = {1: 30.0, 3: 29.8, 5: 25.2, 10: 14.9}
 
 INTRODUCTION = r"""
@@ -149,7 +150,7 @@ def write(report: Report, quick: bool) -> None:
     report.text(OVERLAP_DIFFERENCES)
 
 
-Run = dict[str, Any]  # predictions by way, the sex of the test rows
+Run = dict[str, Any]  # Predictions by model, and the sex of the test rows.
 
 
 def _run(X: pd.DataFrame, y: np.ndarray, seed: int, model: Any, refitted: Any) -> Run:

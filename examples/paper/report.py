@@ -41,7 +41,7 @@ class Report:
         drawn = io.BytesIO()
         figure.savefig(drawn, dpi=100)
         plt.close(figure)
-        # 128 colours: a third of the size
+        # A picture of 128 colours has a third of the size.
         Image.open(drawn).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
         self.parts.append(f".. image:: images/{path.name}\n   :alt: {description}")
 

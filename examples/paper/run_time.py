@@ -29,7 +29,7 @@ STYLES = {
     PAIRS_BY_PATH: ("#000000", "x"),
 }
 
-# Rows, features, trees and depth in the paper's four panels.
+# These are the rows, features, trees and depths of the paper's four panels.
 GRIDS = {
     "rows": [{"n": n, "p": 8, "depth": 4, "rounds": 100} for n in (100, 1_000, 2_500, 5_000, 10_000)],
     "features": [{"n": 10_000, "p": p, "depth": 4, "rounds": 100} for p in (2, 4, 6, 8, 10)],
@@ -38,7 +38,7 @@ GRIDS = {
 }
 VARIED = {"rows": "n", "features": "p", "trees": "rounds", "depth": "depth"}
 
-# CPU seconds of the R package on one core of another machine: consistent / path-dependent weighting.
+# These are CPU seconds of the R package on one core of another machine, for both weightings: empirical, path-dependent.
 QUOTED = [
     ("depth 3, all orders", 3, None, ["1.07 / 0.91", "5.4 / 4.5"]),
     ("depth 6, orders 1 and 2", 6, 2, ["1.6 / 1.6", "23.5 / 19.4"]),
@@ -70,7 +70,7 @@ DIFFERENCES = """
 
 def write(report: Report, quick: bool) -> None:
     grids = {name: grid[:2] if quick else grid for name, grid in GRIDS.items()}
-    _measure(n=100, p=3, depth=2, rounds=2)  # the kernels are compiled
+    _measure(n=100, p=3, depth=2, rounds=2)  # This call compiles the kernels.
     times = {}
     for name, grid in grids.items():
         times[name] = [_measure(**setting, slow_rows=50 if quick else 2_000) for setting in grid]

@@ -1,4 +1,4 @@
-"""What a benchmark is made of: sizes, data, ways to do the work, targets."""
+"""Describe benchmarks: sizes, data, contenders, targets and cases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Size:
-    """The size of the work; ``depth=None`` is a scikit-learn random forest grown to purity."""
+    """Describe the size of the work; ``depth=None`` means a scikit-learn random forest grown to purity."""
 
     rows: int = 100_000
     trees: int = 500
@@ -22,20 +22,20 @@ class Size:
     train: int = 20_000
 
     def capped(self, **limits: int) -> Size:
-        """No larger than the limits."""
+        """Return a size that is at most as large as the limits."""
         small = {name: min(limit, getattr(self, name) or limit) for name, limit in limits.items()}
         if self.depth is None:
             small["depth"] = None
         return replace(self, **small)
 
     def __str__(self) -> str:
-        said = ((f.name, getattr(self, f.name)) for f in fields(self))
-        return ", ".join(f"{name} {'to purity' if value is None else f'{value:,}'}" for name, value in said)
+        values = ((f.name, getattr(self, f.name)) for f in fields(self))
+        return ", ".join(f"{name} {'to purity' if value is None else f'{value:,}'}" for name, value in values)
 
 
 @dataclass
 class Data:
-    """Rows to explain, a background, training rows, and a model fitted on these."""
+    """Hold rows to explain, a background, training rows, and a model that is fitted on them."""
 
     size: Size
     threads: int
@@ -50,31 +50,31 @@ Call = Callable[[int], Any]
 
 
 class Skipped(Exception):
-    """A way that is not to be had here; the message says why."""
+    """Signal that a contender cannot run here; the message names the reason."""
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to do the work.
+class Contender:
+    """Describe one way to do the work.
 
     Parameters
     ----------
     label : str
     prepare : callable
-        ``prepare(data)`` does what is not timed and returns ``call(n)``, the work on the first n rows.
-    common : callable or None
-        ``common(result)``: the array, or dict of arrays, that all ways have in common. None for a unit of time
-        that the others are related to (say the model's own prediction), whose result is another one.
+        ``prepare(data)`` does the untimed part, and returns ``call(n)``, which does the work for the first n rows.
+    comparable : callable or None
+        ``comparable(result)`` returns the array, or dict of arrays, that is compared with the other contenders.
+        None marks a unit of time (for instance the model's prediction), whose result is not comparable.
     precision : type
-        Of its sums.
+        Float type in which the contender adds up.
     by_rows : bool
-        Whether n means anything to it. If so, slow ways are timed on fewer rows.
+        Whether the work depends on the number of rows. If so, a slow contender is timed on fewer rows.
     note : str
     """
 
     label: str
     prepare: Callable[[Data], Call]
-    common: Callable[[Any], Any] | None = lambda result: result
+    comparable: Callable[[Any], Any] | None = lambda result: result
     precision: type[np.floating[Any]] = np.float32
     by_rows: bool = True
     note: str = ""
@@ -82,7 +82,10 @@ class Way:
 
 @dataclass(frozen=True)
 class Target:
-    """``value`` of the seconds of every way (one number per repeat), and where it has to be."""
+    """Describe a target.
+
+    ``value`` turns the seconds of all contenders, with one entry per repeat, into numbers to compare with ``limit``.
+    """
 
     text: str
     value: Callable[[dict[str, NDArray[np.float64]]], NDArray[np.float64]]
@@ -94,53 +97,60 @@ class Target:
         return value >= self.limit if self.at_least else value <= self.limit
 
 
-def times_faster(factor: float, peer: str, ours: str = "skglex") -> Target:
+def times_faster(factor: float, peer: str, contender: str = "skglex") -> Target:
+    """Return the target that a contender is so many times faster than a peer."""
     return Target(
         f"at least {factor:g} times faster than {peer}",
-        lambda seconds: seconds[peer] / seconds[ours],
+        lambda seconds: seconds[peer] / seconds[contender],
         factor,
-        needs=(peer, ours),
+        needs=(peer, contender),
     )
 
 
-def within(limit: float, unit: str, ours: str = "skglex") -> Target:
+def within(limit: float, unit: str, contender: str = "skglex") -> Target:
+    """Return the target that a contender takes at most so many times the time of a unit."""
     return Target(
-        f"{ours}: at most {limit:g} times the time of {unit}",
-        lambda seconds: seconds[ours] / seconds[unit],
+        f"{contender}: at most {limit:g} times the time of {unit}",
+        lambda seconds: seconds[contender] / seconds[unit],
         limit,
         at_least=False,
-        needs=(unit, ours),
+        needs=(unit, contender),
     )
 
 
-def under(limit: float, ours: str = "skglex") -> Target:
+def under(limit: float, contender: str = "skglex") -> Target:
+    """Return the target that a contender takes at most so many seconds."""
     return Target(
-        f"{ours}: at most {limit:g} s", lambda seconds: seconds[ours], limit, at_least=False, needs=(ours,)
+        f"{contender}: at most {limit:g} s",
+        lambda seconds: seconds[contender],
+        limit,
+        at_least=False,
+        needs=(contender,),
     )
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """CPU seconds of something that does not run here, on another machine, and the way it is set against."""
+    """Hold CPU seconds of another machine, for software that does not run here, and the contender to compare with."""
 
     label: str
     cpu_seconds: float
-    ours: str
+    contender: str
 
 
 @dataclass(frozen=True)
 class Case:
-    """Work of one kind; the first way is the one that the others are compared with.
+    """Describe work of one kind; all contenders are compared with the first one.
 
-    ``axis`` and ``values`` make it a sweep over one field of its size, and over the ``linked`` ones with it, drawn in
-    the picture ``figure``.
+    With ``axis`` and ``values`` the case is a sweep: this field of the size, and the ``linked`` fields, get all the
+    values one after another. The picture ``figure`` draws it.
     """
 
     name: str
     group: str
     title: str
     size: Size
-    ways: tuple[Way, ...]
+    contenders: tuple[Contender, ...]
     targets: tuple[Target, ...] = ()
     recorded: tuple[Recorded, ...] = ()
     axis: str = ""
@@ -151,6 +161,7 @@ class Case:
     memory: bool = True
 
     def sizes(self) -> Iterator[Size]:
+        """Yield the size, or all sizes of a sweep."""
         if not self.axis:
             yield self.size
         for value in self.values:
@@ -158,7 +169,10 @@ class Case:
 
 
 def prepare(size: Size, threads: int) -> Data:
-    """The data of the paper's run-time experiment, and a model, fitted on one thread: the same everywhere."""
+    """Return the data of the paper's run-time experiment, and a model.
+
+    The model is fitted on one thread, so that it is the same on every machine.
+    """
     from xgboost import XGBRegressor
 
     from skglex.datasets import make_runtime

@@ -1,4 +1,4 @@
-"""Ways to do the work: skglex's, its peers', and units of time."""
+"""Contenders: skglex, its peers, and units of time."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._work import Call, Data, Skipped, Way
+from benchmarks._types import Call, Contender, Data, Skipped
 
-# -- what results have in common ----------------------------------------------------------------
+# -- comparable forms of results -----------------------------------------------------------------
 
 
 def without_bias(values: Any) -> Any:
-    """XGBoost's contributions and interactions end in the bias."""
+    """Drop the bias, which is the last entry of XGBoost's contributions and interactions."""
     return values[:, :-1] if values.ndim == 2 else values[:, :-1, :-1]
 
 
-def by_features(result: tuple[Any, Any]) -> dict[tuple[int, ...], Any]:
-    """Columns of a fitted decomposer by the positions of their features."""
+def columns_by_features(result: tuple[Any, Any]) -> dict[tuple[int, ...], Any]:
+    """Return the columns of a fitted decomposer by the positions of their features."""
     decomposer, values = result
     position = {name: i for i, name in enumerate(decomposer.explained_features_)}
     return {
@@ -30,16 +30,17 @@ def by_features(result: tuple[Any, Any]) -> dict[tuple[int, ...], Any]:
 
 
 def shap_from_components(result: tuple[Any, Any]) -> Any:
-    """phi_k = sum over S with k of m_S / |S|, from the components of all orders."""
+    """Return the SHAP values phi_k, the sum over S with k of m_S / |S|, from the components of all orders."""
     decomposer, values = result
     out = np.zeros((len(values), decomposer.n_features_in_))
-    for members, column in by_features((decomposer, values)).items():
+    for members, column in columns_by_features((decomposer, values)).items():
         for k in members:
             out[:, k] += column / len(members)
     return out
 
 
 def margin_from_components(result: tuple[Any, Any]) -> Any:
+    """Return the margin: the intercept plus all components."""
     decomposer, values = result
     return decomposer.intercept_ + values.sum(axis=1)
 
@@ -55,21 +56,21 @@ def decomposer(data: Data, weighting: str, **parameters: Any) -> Any:
             data.background
         )
     except (TypeError, ValueError, NotImplementedError) as error:
-        raise Skipped(f"GlexDecomposer refuses the model: {error}") from error
+        raise Skipped(f"GlexDecomposer does not accept the model: {error}") from error
 
 
-def ours(
+def skglex_method(
     method: str,
     weighting: str,
     label: str = "skglex",
     *,
     fit: bool = False,
-    common: Callable[[Any], Any] | None = None,
+    comparable: Callable[[Any], Any] | None = None,
     **parameters: Any,
-) -> Way:
-    """A method of GlexDecomposer on rows; with ``fit``, that is timed too.
+) -> Contender:
+    """Return a contender that calls a method of GlexDecomposer; with ``fit``, the fit is timed too.
 
-    `transform` returns the decomposer along with its values, for their names.
+    `transform` returns the decomposer and the values, because the decomposer has the names of the columns.
     """
 
     def prepare(data: Data) -> Call:
@@ -82,16 +83,16 @@ def ours(
 
         return call
 
-    if common is None:
-        common = by_features if method == "transform" else lambda result: result
-    return Way(label, prepare, common, np.float64)
+    if comparable is None:
+        comparable = columns_by_features if method == "transform" else lambda result: result
+    return Contender(label, prepare, comparable, np.float64)
 
 
-def ours_with_fit(method: str, weighting: str, **parameters: Any) -> Way:
-    return ours(method, weighting, "skglex, with fit", fit=True, **parameters)
+def skglex_method_with_fit(method: str, weighting: str, **parameters: Any) -> Contender:
+    return skglex_method(method, weighting, "skglex, with fit", fit=True, **parameters)
 
 
-def ours_partial_dependence(data: Data) -> Call:
+def skglex_partial_dependence(data: Data) -> Call:
     dec = decomposer(data, "empirical")
 
     def call(n: int) -> Any:
@@ -106,7 +107,7 @@ def remover(data: Data) -> Any:
     try:
         return FeatureRemover(data.model, [0], n_jobs=data.threads).fit(data.background)
     except (TypeError, ValueError, NotImplementedError) as error:
-        raise Skipped(f"FeatureRemover refuses the model: {error}") from error
+        raise Skipped(f"FeatureRemover does not accept the model: {error}") from error
 
 
 def debiased(data: Data) -> Call:
@@ -149,7 +150,7 @@ def model_predicts(data: Data) -> Call:
 
 
 def brute_force(data: Data) -> Call:
-    """The mean prediction over the background with the first feature the background's, the others the row's."""
+    """Average the predictions over the background: its first feature, with all other features of the row."""
 
     def call(n: int) -> Any:
         filled = np.empty_like(data.background)
@@ -200,7 +201,7 @@ def shap_explains(method: str, perturbation: str) -> Callable[[Data], Call]:
     def prepare(data: Data) -> Call:
         shap = require("shap")
         if perturbation == "interventional" and data.size.background > 100:
-            raise Skipped("cuts any background to 100 rows")
+            raise Skipped("it reduces every background to 100 rows")
         background = data.background if perturbation == "interventional" else None
         explainer = shap.TreeExplainer(data.model, background, feature_perturbation=perturbation)
         return lambda n: getattr(explainer, method)(data.X[:n])
@@ -242,7 +243,7 @@ def woodelf_components(weighting: str, max_order: int | None = None) -> Callable
     return prepare
 
 
-def woodelf_by_features(values: dict[Any, Any]) -> dict[tuple[int, ...], Any]:
+def woodelf_columns_by_features(values: dict[Any, Any]) -> dict[tuple[int, ...], Any]:
     out: dict[tuple[int, ...], Any] = {}
     for names, column in values.items():
         key = tuple(sorted(int(name[1:]) for name in names))
@@ -255,7 +256,7 @@ def woodelf_partial_dependence(data: Data) -> Call:
     table, background = frame(data.X), frame(data.background)
 
     def call(n: int) -> Any:
-        # it leaves out features that the model does not use
+        # woodelf returns no column for a feature that the model does not use.
         centred = pdp.woodelf_fast_pdp(data.model, table[:n], background, verbose=False)
         mean = data.model.predict(data.background).mean(dtype=np.float64)
         return np.column_stack([mean + centred.get(name, np.zeros(n)) for name in table.columns])
@@ -264,12 +265,12 @@ def woodelf_partial_dependence(data: Data) -> Call:
 
 
 def shapiq_explains(index: str, order: int | None, mode: str = "pathdependent") -> Callable[[Data], Call]:
-    """Shapley values (SV), interactions (SII) or components (Moebius) up to an order, None for all."""
+    """Return Shapley values (SV), interactions (SII) or components (Moebius) up to an order; None means all."""
 
     def prepare(data: Data) -> Call:
         shapiq = require("shapiq")
         if mode == "interventional" and data.size.background > 1000:
-            raise Skipped("its own algorithm goes through pairs of rows; with more it calls woodelf")
+            raise Skipped("compares pairs of rows, and calls woodelf for more than 1,000 background rows")
         explainer = shapiq.TreeExplainer(
             data.model,
             mode=mode,
@@ -290,7 +291,7 @@ def shapiq_values(result: Any) -> Any:
 
 
 def shapiq_interactions(result: Any) -> Any:
-    """Half the index off the diagonal, as XGBoost and shap have it."""
+    """Return half of each interaction off the diagonal, as XGBoost and shap do."""
     values, n, d = result
     out = np.zeros((n, d, d))
     for i, j in combinations(range(d), 2):
@@ -300,9 +301,9 @@ def shapiq_interactions(result: Any) -> Any:
     return out
 
 
-def on_background(way: Way) -> Way:
-    """The way, but the rows to explain are those of the background."""
-    return replace(way, prepare=lambda data: way.prepare(replace(data, X=data.background)))
+def on_background(contender: Contender) -> Contender:
+    """Return a contender that explains the rows of the background."""
+    return replace(contender, prepare=lambda data: contender.prepare(replace(data, X=data.background)))
 
 
 def treehfd_explains(data: Data) -> Call:
