@@ -39,7 +39,7 @@ _STRICTNESS = [False, "allow-nan", True]
 
 
 class Term(NamedTuple):
-    """A member of a weighted sum; ``columns[j]`` is the column of the sum that the member's column j is."""
+    """Hold a member of a weighted sum; its column j is the column ``columns[j]`` of the sum."""
 
     ensemble: LeafEnsemble
     weight: float

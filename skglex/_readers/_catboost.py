@@ -70,7 +70,7 @@ def _to_json(model: Any, names: list[str]) -> dict[str, Any]:
 
 
 class _Split(NamedTuple):
-    """A split goes right if ``x[feature] > border``, or if the hash of the category equals ``hash``."""
+    """Hold a split, which goes right if ``x[feature] > border``, or if the hash of the category equals ``hash``."""
 
     feature: int
     border: float
@@ -128,7 +128,10 @@ class _Splits:
 
 
 class _Tree(NamedTuple):
-    """The nodes of one tree, root first. ``left`` and ``right`` are -1 for a leaf; ``split`` has only inner nodes."""
+    """Hold the nodes of one tree, root first.
+
+    The children of a leaf are -1. ``split`` has the numbers of the splits of the inner nodes only.
+    """
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class XGBoostTrees(NamedTuple):
-    """The trees of a booster as flat arrays over all nodes.
+    """Hold the trees of a booster as flat arrays over all nodes.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ def with_response(source, **changes):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_onnx_is_the_debiased_model(name, run_onnx):
+def test_margin_is_the_debiased_margin(name, run_onnx):
     model = MODELS[name]()
     removed = {0, 6} if is_frame(model) else {0, 3}
     source, gone, weight, expected = debias(model, removed)
@@ -54,7 +54,7 @@ def test_onnx_is_the_debiased_model(name, run_onnx):
     np.testing.assert_array_equal(run_onnx(exported, other)["margin"], result["margin"])
 
 
-def test_onnx_compares_as_xgboost_does(run_onnx):
+def test_rows_on_thresholds(run_onnx):
     model = regressor(tree_method="exact").fit(X, Y)
     source = read(model)
     exported = onnx_model(source)
@@ -70,7 +70,7 @@ def test_onnx_compares_as_xgboost_does(run_onnx):
     assert_float32_close(run_onnx(single, rows.astype(np.float32))["variable"][:, 0], expected)
 
 
-def test_onnx_categories_never_seen(run_onnx):
+def test_unseen_categories(run_onnx):
     model = categorical(1)
     source = read(model)
     rows = codes(FRAME)
@@ -81,7 +81,7 @@ def test_onnx_categories_never_seen(run_onnx):
     assert_float32_close(result["variable"][:, 0], expected)
 
 
-def test_onnx_own_missing_value(run_onnx):
+def test_missing_value_of_the_model(run_onnx):
     rows = np.where(np.isnan(X), -999, X)
     model = regressor(missing=-999).fit(rows, Y)
     source = read(model)
@@ -97,7 +97,7 @@ def test_onnx_own_missing_value(run_onnx):
         (LABELS, "softmax", np.array(["low", "mid", "high"])),
     ],
 )
-def test_onnx_classifier(labels, link, names, run_onnx):
+def test_classifier(labels, link, names, run_onnx):
     model = classifier().fit(X, labels)
     source = read(model)
     result = run_onnx(onnx_model(with_response(source, link=link, classes=names)), X)
@@ -106,7 +106,7 @@ def test_onnx_classifier(labels, link, names, run_onnx):
     np.testing.assert_array_equal(result["label"], names[model.predict(X)])
 
 
-def test_onnx_other_links(run_onnx):
+def test_links(run_onnx):
     model = MODELS["poisson"]()
     source = read(model)
     result = run_onnx(onnx_model(source), X)
@@ -123,7 +123,7 @@ def as_source(ensemble, classes=None):
     return SourceModel(ensemble, InputSpec(6), margin=None, output=None, response=response)
 
 
-def test_onnx_models_that_compare_in_other_ways(run_onnx):
+def test_other_comparisons(run_onnx):
     forest = RandomForestClassifier(5, max_depth=5, random_state=0).fit(X, LABELS)
     ensemble = from_treelite(treelite.sklearn.import_model(forest), as_float32=True)
     result = run_onnx(onnx_model(as_source(ensemble, forest.classes_)), X)
@@ -136,7 +136,7 @@ def test_onnx_models_that_compare_in_other_ways(run_onnx):
     assert_float32_close(result["variable"], expected)
 
 
-def test_onnx_strength(run_onnx):
+def test_strength(run_onnx):
     model = regressor().fit(X, Y)
     source, gone, weight, debiased = debias(model, {0, 3})
     for strength in (0.0, 0.3, 1.0):
@@ -145,7 +145,7 @@ def test_onnx_strength(run_onnx):
         assert_float32_close(run_onnx(exported, X)["variable"][:, 0], expected)
 
 
-def test_onnx_refuses(monkeypatch):
+def test_errors(monkeypatch):
     pytest.importorskip("onnx")
     model = regressor().fit(X, Y)
     source = read(model)

@@ -70,7 +70,7 @@ def test_booster_is_the_debiased_model(name, weighting):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_booster_stays_a_drop_in(name, tmp_path):
+def test_booster_keeps_everything_else(name, tmp_path):
     model = MODELS[name]()
     booster, expected = export(model, {1})
     original = model.get_booster()
@@ -109,9 +109,9 @@ def test_booster_keeps_rounds_and_categories():
     model = categorical(1)
     booster, _ = export(model, {0})
     assert booster.num_boosted_rounds() == model.n_estimators
-    # a frame whose categories have other codes
+    # The categories of this frame have other codes.
     shuffled = FRAME.assign(h=FRAME["h"].cat.reorder_categories(list("LKJIHGFEDCBA")))
-    if hasattr(booster, "get_categories"):  # XGBoost keeps the categories from then on
+    if hasattr(booster, "get_categories"):  # Older versions of XGBoost keep no categories.
         np.testing.assert_array_equal(margin(booster, shuffled), margin(booster, FRAME))
     source = read(model)
     n_trees = 5
@@ -169,7 +169,7 @@ def test_removing_everything_or_nothing():
     assert len(booster.get_dump()) == model.n_estimators
 
 
-def test_bare_booster_and_no_trees():
+def test_bare_booster_without_trees_and_wrong_weights():
     model = regressor().fit(X, Y)
     _, _, weight, _ = debias(model, {0})
     wrapped, bare = (debiased_booster(m, {0}, weight) for m in (model, model.get_booster()))
@@ -180,7 +180,7 @@ def test_bare_booster_and_no_trees():
         debiased_booster(model, {0}, np.ones(3))
 
 
-def test_a_removed_feature_adds_trees_but_hardly_nodes():
+def test_size_of_the_booster():
     model = regressor(n_estimators=30, max_depth=6).fit(X, Y)
     booster, _ = export(model, {0})
     before, after = (
