@@ -629,7 +629,7 @@ def test_interactions_of_224_classes_are_refused_with_their_size(monkeypatch):
     decomposer = GlexDecomposer(model).fit(X)
     many = np.broadcast_to(X[:1], (10_000_000, 6))
     monkeypatch.setattr(FittedModel, "check", lambda self, X, estimator: X)  # no copy of the rows, either
-    with pytest.raises(MemoryError, match=r"shape \(224, 6, 6, 10000000\).* take 600\.8 GiB"):
+    with pytest.raises(MemoryError, match=r"shape \(224, 6, 6, 10000000\).* needs 600\.8 GiB"):
         decomposer.shap_interaction_values(many)
 
 
