@@ -457,7 +457,7 @@ def test_names_with_colons_brackets_and_spaces():
     np.testing.assert_allclose(total(decomposer, frame), model.predict(frame), rtol=0, atol=1e-5)
     clash = pd.DataFrame(X, columns=["a:b", "a", "b"])
     model = xgb.XGBRegressor(**SMALL).fit(clash, y)
-    with pytest.raises(ValueError, match="would both be called 'a:b'"):
+    with pytest.raises(ValueError, match="would both have the column name 'a:b'"):
         GlexDecomposer(model).fit(clash)
     names = GlexDecomposer(model, separator=" x ").fit(clash).get_feature_names_out()
     assert {"a:b", "a x b"} <= set(names)
