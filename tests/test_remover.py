@@ -229,7 +229,7 @@ def test_removed_columns_never_matter():
     with pytest.raises(ValueError, match="feature names"):
         remover.predict(FRAME[["hours", "age", "sex", "noise"]])
     partly = FeatureRemover(MODEL, ["sex"], strength=0.5).fit(FRAME)
-    with pytest.raises(ValueError, match=r"feature names .* lacks \['sex'\], needed with strength=0\.5"):
+    with pytest.raises(ValueError, match=r"feature names .* lacks \['sex'\], which strength=0\.5 needs"):
         partly.predict(FRAME.drop(columns="sex"))
 
     array = FRAME.to_numpy()
@@ -409,11 +409,11 @@ def test_weights_of_rows_are_not_those_of_queries():
 
 @pytest.mark.mutation
 def test_bad_input():
-    with pytest.raises(ValueError, match=r"pass X.collect\(\)"):
+    with pytest.raises(ValueError, match=r"Pass X.collect\(\)"):
         FeatureRemover(MODEL, ["sex"]).fit(pl.DataFrame(FRAME.to_dict("list")).lazy())
     for features, message in [
         (["height"], "unknown feature 'height'. The features are 'sex'"),
-        ([4], "feature 4, but there are 4"),
+        ([4], "position 4, but there are 4"),
         ([], "features is empty"),
         ([True, False], "mask of length 2"),
         (3.5, "features must be"),

@@ -42,7 +42,7 @@ def list_features(
     if callable(features):
         if not is_frame(X):
             raise ValueError(
-                f"{parameter} is a callable and needs X to be a data frame; got {type(X).__name__}. Pass a data frame, "
+                f"{parameter} is a callable, which needs a data frame; got {type(X).__name__}. Pass a data frame, "
                 "or names, positions or a mask"
             )
         features = features(X)
