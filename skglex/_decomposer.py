@@ -448,7 +448,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         return components
 
     def __getitem__(self, key: Any) -> Component:
-        """Return the component with the given name, or of the given features."""
+        """Return the component with a name or with a set of features."""
         component: Component = self.components_[key]
         return component
 
@@ -645,9 +645,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     def _html_repr(self) -> str:
         """Return scikit-learn's diagram and a table of the largest components."""
         table = ""
-        with suppress(
-            Exception
-        ):  # Show the diagram alone if there is no fit, or if there are too many components.
+        # Show the diagram alone if the decomposer is not fitted, or if there are too many components.
+        with suppress(Exception):
             table = largest_components_table(self, self._explained)
         return str(estimator_html_repr(self)) + table
 

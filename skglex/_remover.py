@@ -49,6 +49,7 @@ def _classifies(remover: FeatureRemover) -> bool:
 
 
 def _source_of(remover: FeatureRemover) -> SourceModel | None:
+    """Return the model that was read, or None before `fit`."""
     fitted = getattr(remover, "_fitted", None)
     return None if fitted is None else fitted.source
 
@@ -534,6 +535,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         return replace(self._fitted.source.response, classes=self.classes_ if is_classifier(self) else None)
 
     def _margin(self, Xt: Any) -> NDArray[np.float64]:
+        """Return the debiased margin of rows after the preprocessing: shape (n_samples, n_outputs)."""
         shape = (self._debiased.n_outputs,)
         return self._fitted.map_rows(Xt, shape, self._mix, self._execution, "margins").T
 

@@ -25,7 +25,7 @@ def map_rows(
     kwargs: dict[str, Any],
     example_row: Callable[[Any, Any], Any],
 ) -> Any:
-    """Return ``estimator.method(*args, X)`` as a Dask array, or as a Dask data frame if ``set_output`` asks for one.
+    """Return ``estimator.method(*args, X)`` as a Dask array, or as a Dask data frame if ``set_output`` requests one.
 
     Run one background row through the method to learn the shape and dtype of the result; X itself is not computed.
     """
