@@ -1,4 +1,22 @@
-"""skglex: exact functional decomposition of tree ensembles for scikit-learn."""
+"""Decompose tree ensembles exactly into main effects and interactions, with scikit-learn's API.
+
+Start with one of the estimators:
+
+- `GlexDecomposer` decomposes a fitted model into components, and computes SHAP values, partial dependence and
+  importances from them.
+- `FeatureRemover` predicts with a fitted model without the effects of some features.
+- `RandomPlantedForestRegressor` and `RandomPlantedForestClassifier` are models that consist of components.
+
+These modules continue from a fitted estimator:
+
+- `skglex.inspection` computes importances, the strength of interactions, and differences between groups of rows.
+- `skglex.plotting` plots components, importances, SHAP values and the explanation of a single row.
+- `skglex.export` stores components, and converts them to explainable boosting machines and to the formats of shap and
+  shapiq.
+- `skglex.components` describes the components that a decomposer returns, and their axes.
+- `skglex.datasets` loads and simulates data for examples.
+- `skglex.exceptions` contains the errors and warnings.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +36,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The planted forests, with the thirty kernels that nobody else needs."""
+    """Import the planted forests on first access, since their many compiled kernels slow down the import."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from skglex import _planted
@@ -27,4 +45,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """List the public names, including those that are not imported yet."""
     return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""Share what both meta-estimators promise scikit-learn: parameters, tags, routing, saving, and how a model is fitted."""
+"""Define the base class of both meta-estimators: parameters, tags, metadata routing, saving, and fitting."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from skglex._utils import Execution, VersionedState
 
 
 class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
-    """Wrap a tree model: use it as it is or fit it, read it, and keep a background."""
+    """Wrap a tree model: use it as it is or fit it, read its leaves, and bin a background."""
 
     _fitted: FittedModel
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": "no_validation",  # `fit` validates it, since the error lists the models that can be read
+        "estimator": "no_validation",  # `fit` validates it, and its error lists the supported models
         "weighting": [StrOptions({"empirical", "path_dependent"})],
         "feature_groups": [dict, None],
         "prefit": ["boolean", StrOptions({"auto"})],
@@ -49,7 +49,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
             tags.input_tags.categorical = tags.input_tags.string = takes_objects(model)
             tags.target_tags.required = inner.target_tags.required and not is_fitted(self.estimator)
-            # Classifiers that average probabilities have classes of their own for each target, which is refused.
+            # Classifiers that average probabilities have different classes for each target, which is not supported.
             tags.target_tags.multi_output = inner.target_tags.multi_output and not is_probability_average(
                 model
             )
@@ -69,7 +69,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         MetadataRouter
-            The routes, as scikit-learn's user guide on metadata routing describes them.
+            The routes; see scikit-learn's user guide on metadata routing.
         """
         router = MetadataRouter(owner=self).add_self_request(self)
         if hasattr(self.estimator, "get_metadata_routing"):
@@ -88,7 +88,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
     def _fit_model(
         self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any], *, check_additivity: bool
     ) -> tuple[Any, Any]:
-        """Use the estimator as it is or fit it, read it and keep the background.
+        """Use the estimator as it is or fit it, read its leaves, and bin the background.
 
         Returns
         -------
@@ -133,12 +133,12 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         return X, Xt
 
     def _rows_of_partitions(self, partitions: Any, y: Any) -> tuple[Any, Any]:
-        """Return rows that stand for a Dask collection, one or the sample asked for, and their weights."""
+        """Return the sampled rows of a Dask collection and their weights; without ``n_background``, its first row."""
         if not uses_prefit(self.estimator, self.prefit, y):
             raise ValueError(
-                f"X is a Dask collection, but a {type(self.estimator).__name__} cannot be fitted on one here. Fit "
-                "the model first (xgboost.dask trains on Dask collections), pass the fitted model, and call fit "
-                "without y"
+                f"X is a Dask collection, but {type(self).__name__} cannot fit a {type(self.estimator).__name__} on "
+                "one. Fit the model first (xgboost.dask trains on Dask collections), pass the fitted model, and call "
+                "fit without y"
             )
         if self.n_background is None:
             return partitions.first_row(), None
@@ -148,14 +148,17 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
     def _draw_background(
         self, n_rows: int, weight: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the positions of the background rows among those of X, and their weights."""
+        """Return the positions of the background rows in X, and their weights."""
         rows = np.arange(n_rows)
         if self.n_background is not None and self.n_background < n_rows:
             rng = check_random_state(self.random_state)
             rows = np.sort(rng.choice(n_rows, self.n_background, replace=False))
         background_weight = np.ones(len(rows)) if weight is None else weight[rows]
         if not background_weight.any():
-            raise ValueError("the sampled background rows all have sample_weight 0. Raise n_background")
+            raise ValueError(
+                f"all {len(rows)} sampled background rows have sample_weight 0. Raise n_background, or pass positive "
+                "weights"
+            )
         return rows, background_weight
 
 
@@ -169,7 +172,7 @@ def _check_weight(sample_weight: Any, X: Any) -> NDArray[np.float64]:
 
 
 def example_row(estimator: BaseTreeModelEstimator, X: Any) -> Any:
-    """Return a background row of a fitted estimator in the form that a Dask collection X has."""
+    """Return a background row of a fitted estimator in the container of a Dask collection X."""
     fitted = estimator._fitted
     row = fitted.row
     if hasattr(row, "to_pandas"):

@@ -1,4 +1,4 @@
-"""GlexDecomposer: a fitted tree ensemble as the exact sum of its components."""
+"""Define GlexDecomposer, which decomposes a fitted tree ensemble into the exact sum of its components."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from skglex._leaves import Background, assign_players, require_equal, rounding_o
 from skglex._utils import Execution, largest_components_table, restore_on_failure
 from skglex.components import Axis, Component, Components, bins_along
 
-# `transform` compares the sum of the components with the model's own margin on so many rows.
+# `transform` compares the sum of the components with the model's margin on at most this many rows.
 _CHECKED_ROWS = 100
 _IMPORTANCES = ("component_importances_", "feature_importances_")
 _OF_COMPONENTS = ("component_importances_", "components_", "n_components_")
 
 
 class NoComponentsError(ValueError, AttributeError):
-    """An attribute that does not exist with too many components; ``hasattr`` and displays leave it out."""
+    """Report an attribute that is not available if there are too many components; ``hasattr`` returns False for it."""
 
 
 @lazy_on_dask(
@@ -57,85 +57,93 @@ class NoComponentsError(ValueError, AttributeError):
     example_row=example_row,
 )
 class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
-    """Exact functional decomposition of a tree ensemble into main effects and interactions.
+    """Decompose a tree ensemble exactly into main effects and interactions.
 
-    The margin (raw score) of the model at x is split into components, ::
+    The margin (raw score) of the model at x is the sum of its components, ::
 
-        margin(x) = m_0 + sum over feature sets S of m_S(x_S),
+        margin(x) = m_0 + sum over feature sets S of m_S(x_S)
 
-    identified by averaging: for every leaf l with value v_l and path features P_l, ::
+    Averaging identifies the components [1]_. With the value v_l and the path features P_l of every leaf l, ::
 
-        m_S(x) = sum_l v_l * sum over V in S of (-1)^(|S| - |V|) * 1[x_V] * E_l(P_l minus V)   (P_l holds S)
+        m_S(x) = sum_l v_l * sum over V in S of (-1)^(|S| - |V|) * 1[x_V] * E_l(P_l minus V)   (P_l contains S)
 
-    where 1[x_V] says that x meets the leaf's conditions on V, and E_l(U) is the weight with which those on U hold
-    when x_U is averaged out [1]_. SHAP values, partial dependence functions and importances are sums of components.
+    where
+
+    - 1[x_V] is 1 if x satisfies the leaf's conditions on V, and 0 otherwise;
+    - E_l(U) is the weight with which the leaf's conditions on U hold when x_U is averaged out.
+
+    SHAP values, partial dependence functions and importances are sums of components.
 
     Parameters
     ----------
     estimator : estimator or booster
-        A regressor, classifier or isolation forest, fitted or not, a ``Pipeline`` that ends in one, an
-        ``xgboost.Booster``, ``lightgbm.Booster`` or ``treelite.Model``, or a ``FrozenEstimator``. Around a pipeline,
-        the decomposition is of the final model, in the space after the preprocessing. The documentation lists which
-        models can be read.
+        A regressor, classifier or isolation forest, fitted or not; a ``Pipeline`` that ends in one; an
+        ``xgboost.Booster``, ``lightgbm.Booster`` or ``treelite.Model``; or a ``FrozenEstimator``. For a pipeline, the
+        final model is decomposed, and its features are the columns after the preprocessing. The documentation lists
+        the supported models.
     weighting : {"empirical", "path_dependent"}, default="empirical"
-        ``"empirical"``: E_l(U) is the weighted share of background rows that meet the leaf's conditions on U, the
-        joint distribution [2]_. Partial dependence then is the brute-force one, SHAP values are interventional.
-        ``"path_dependent"``: the product of the cover ratios along the leaf's path, as XGBoost's
-        ``pred_contribs`` has it.
+        ``"empirical"``: E_l(U) is the weighted share of background rows that satisfy the leaf's conditions on U,
+        under the joint distribution [2]_. Partial dependence then equals the brute-force version, and SHAP values are
+        interventional. ``"path_dependent"``: E_l(U) is the product of the cover ratios along the leaf's path, as in
+        XGBoost's ``pred_contribs``.
     max_interaction : int, default=None
-        Highest order of a component. None: all that the model has.
+        Maximum order of a component. None: no limit.
     features : list of str or int, mask or callable, default=None
-        Only components whose features all lie in this list. With ``feature_groups``, groups are named by their name.
+        Compute only components whose features are all in this list. None: all components. With ``feature_groups``,
+        a group is selected by its name.
     feature_groups : dict of str to list, default=None
         ``{"name": [columns]}``: columns that count as one feature.
     remainder : bool, default=True
-        Where ``max_interaction`` or ``features`` is set: append the column ``remainder``, margin - intercept -
-        columns.
+        If ``max_interaction`` or ``features`` is set, append the column ``remainder``: margin - intercept - sum of
+        the other columns.
     prefit : {"auto", True, False}, default="auto"
-        ``"auto"``: the estimator is used as it is when it is fitted and no y is given (boosters and frozen
-        estimators always); otherwise it is cloned and fitted. ``True``: always as it is. ``False``: always fitted.
+        ``"auto"``: use the estimator unchanged if it is fitted and y is not passed (boosters and frozen estimators
+        always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
     n_background : int, default=None
-        Number of rows of X drawn as the background, also of a Dask collection. None: all.
+        Number of rows of X (or of a Dask collection) to draw as the background. None: all rows.
     max_components : int, default=20_000
-        With more components than that, `transform` and ``components_`` raise a ValueError.
+        If there are more components, `transform` and ``components_`` raise a ValueError.
     separator : str, default=":"
-        Between the features in a component's name.
+        String between the features in the name of a component.
     check_additivity : bool, default=True
-        Prove that the model's own margin is reproduced: at `fit` by the leaves, on up to 1,000 background rows; at
-        `transform` by the components, on up to 100 of the rows (where the model itself takes them in this form).
+        Check that the model's margin is reproduced exactly: in `fit` by the leaves, on up to 1,000 background rows;
+        in `transform` by the components, on up to 100 rows of X (unless the model cannot predict on this container).
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-        Type of the output of `transform`. Sums are float64 in any case.
+        Type of the output of `transform`. Sums are always computed in float64.
     n_jobs : int, default=None
         Number of threads, as everywhere in scikit-learn. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the background.
+        Random state for drawing the background.
     verbose : int, default=0
-        With 1, long work shows its progress.
+        If 1, show the progress of long computations.
 
     Attributes
     ----------
     intercept_ : float, or ndarray of shape (n_outputs,)
-        m_0, the mean margin over the background (path-dependent: over the training data as covers tell it).
+        m_0, the mean margin over the background (for path-dependent weights, over the training data according to the
+        covers).
     components_ : sequence of Component
-        By position, by name or by the tuple of features: ``decomposer.components_["hr:temp"]``.
+        All components. Look one up by position, by name or by its tuple of features:
+        ``decomposer.components_["hr:temp"]``.
     n_components_ : int
         Number of columns of the output of `transform`.
     component_importances_ : ndarray of shape (n_sets,) or (n_sets, n_outputs)
         Mean of ``|m_S|`` over the background, one entry per component in ``components_``.
     feature_importances_ : ndarray of shape (n_features,) or (n_features, n_outputs)
-        Mean of ``|phi_k|`` over the background, not normalised. Like ``component_importances_`` it is computed on
-        first access, from the binned background that a fitted (and a saved) decomposer contains, or from that in
-        Dask partitions.
+        Mean of ``|phi_k|`` over the background, not normalised. Like ``component_importances_``, it is computed on
+        first access, from the binned background that a fitted (and a saved) decomposer contains, or from the
+        background in Dask partitions.
     estimator_ : object
         The fitted model.
     classes_ : ndarray of shape (n_classes,)
-        Labels, of a classifier.
+        Class labels. Only for classifiers.
     background_ : Bunch
-        ``rows`` (positions in the X given to `fit`) and ``weights`` (None: in the partitions of a Dask collection).
+        ``rows``: positions of the background in the X passed to `fit`. ``weights``: their weights, or None if the
+        background is in the partitions of a Dask collection.
     n_features_in_ : int
-        Number of columns of the X given to `fit`.
+        Number of columns of the X passed to `fit`.
     feature_names_in_ : ndarray of shape (``n_features_in_``,)
-        Their names, where X is a data frame.
+        Names of these columns. Only if X is a data frame.
 
     See Also
     --------
@@ -143,11 +151,11 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     Notes
     -----
-    All methods that take rows X are lazy on Dask arrays and data frames: they return Dask collections.
+    All methods with rows X as an argument are lazy on Dask arrays and data frames: they return Dask collections.
 
-    The margin is on the link scale: log-odds for a binary classifier, one score per class for several, the
-    logarithm for Poisson, gamma and Tweedie regression. A model trained with ``base_margin`` is decomposed
-    without it.
+    The margin is on the link scale: log-odds for a binary classifier, one score per class for a multiclass
+    classifier, the logarithm for Poisson, gamma and Tweedie regression. If the model was trained with
+    ``base_margin``, the decomposition does not include the ``base_margin``.
 
     References
     ----------
@@ -186,7 +194,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     >>> np.allclose(decomposer.partial_dependence("x0", X), decomposer.intercept_ + parts[0])
     True
 
-    Where the background is, along a feature:
+    The distribution of the background along a feature:
 
     >>> axis = decomposer.feature_axis("x0")
     >>> bool(np.isclose(decomposer.background_weights(axis).sum(), 1))
@@ -201,7 +209,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         "max_components": [Interval(Integral, 1, None, closed="left")],
         "separator": [str],
         "check_additivity": ["boolean"],
-        "dtype": "no_validation",  # anything that numpy takes for float64 or float32
+        "dtype": "no_validation",  # `fit` validates it: numpy accepts many spellings of float64 and float32
     }
 
     def __init__(
@@ -242,17 +250,17 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     @restore_on_failure
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> GlexDecomposer:
-        """Take or fit the estimator and split it into components.
+        """Use the estimator as it is or fit it, and decompose it into components.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or Dask collection of shape (n_samples, n_features)
-            The background; the training data too, where the estimator is fitted here. A Dask collection stays in its
-            partitions, and the estimator must be fitted already.
+            The background rows. If the estimator is fitted here, they are also the training data. A Dask collection
+            stays in its partitions, and the estimator must already be fitted.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Target, needed only where the estimator is fitted here.
+            Target. Needed only if the estimator is fitted here.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the background rows, passed to the estimator too where it is fitted here.
+            Weights of the background rows. If the estimator is fitted here, they are also passed to its ``fit``.
         **fit_params : dict
             Further parameters of the estimator's ``fit``.
 
@@ -264,19 +272,19 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         Raises
         ------
         ValueError
-            Bad input, or a model that cannot be decomposed.
+            The input is invalid, or the model cannot be decomposed.
         AdditivityError
-            The leaves do not reproduce the model's own margin.
+            The leaves do not reproduce the model's margin.
 
         Warns
         -----
         SmallBackgroundWarning
             The background has few rows for the order of the components.
         ZeroCoverWarning
-            Path-dependent weights of nodes without cover.
+            The weights are path-dependent, and some nodes have no cover.
         """
         if np.dtype(self.dtype) not in (np.float64, np.float32):
-            raise ValueError(f"dtype must be numpy.float64 or numpy.float32, got {self.dtype!r}")
+            raise ValueError(f"dtype must be numpy.float64 or numpy.float32; got {self.dtype!r}")
         _, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=self.check_additivity)
         self._groups = group_features(self.feature_groups, self._fitted.feature_names)
         self._decomposition = self._decompose()
@@ -284,7 +292,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             warn_of_small_background(self._fitted.background.effective_rows, self._decomposition.max_order)
         intercept = self._decomposition.intercept(self._execution)
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
-        self._cache: dict[str, Any] = {}  # what is computed on first access
+        self._cache: dict[str, Any] = {}  # attributes that are computed on first access
         self._list_components(Xt)
         self._decomposition.prepare_copies(self._execution)
         return self
@@ -298,7 +306,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         )
 
     def _list_components(self, Xt: Any) -> None:
-        """List the components that are wanted, and name their columns; or note how many too many there are."""
+        """List the selected components and name their columns; store the count if there are too many."""
         names, allowed = self._groups.names, None
         if self.features is not None:
             allowed = np.zeros(len(names), dtype=bool)
@@ -306,41 +314,42 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         self._has_remainder = self.remainder and (
             self.max_interaction is not None or self.features is not None
         )
-        self._too_many: tuple[int, bool] | None = None  # how many, and whether that is the exact number
+        self._too_many: tuple[int, bool] | None = None  # number of components, and whether it is exact
         try:
             self._decomposition.list_components(allowed, self.max_components)
         except TooManyComponents as error:
             self._too_many = error.count, error.exact
             return
         self._component_names = column_names(names, self._decomposition.index.sets, self.separator)
-        self._column_names()  # raises if two names are equal
+        self._column_names()  # This raises if two names are equal.
 
     # -- components ---------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Any:
-        """Components of given rows.
+        """Compute the components of rows.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, ``n_components_``), of type ``dtype``, or a data frame (see ``set_output``)
-            On the margin scale; columns as in `get_feature_names_out`. Several outputs: class after class.
+            Components on the margin scale, with the columns of `get_feature_names_out`. For several outputs, the
+            columns of the first output come first, then those of the second, and so on.
 
         Raises
         ------
         ValueError
             There are more components than ``max_components``.
         AdditivityError
-            The components of a row do not add up to the model's own margin (see ``check_additivity``).
+            The components of a row do not add up to the model's margin (see ``check_additivity``).
 
         Warns
         -----
         StreamedComponentsWarning
-            Once: some components have too many cells for a table.
+            Some components have too many cells for a table. The warning appears once.
         """
         check_is_fitted(self)
         Xt = self._fitted.check(X, self)
@@ -354,7 +363,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         return columns.T
 
     def _compute_components(self, bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
-        """Return the columns of binned rows: for every output its components, then the remainder if there is one."""
+        """Return the columns of binned rows: for every output the components, then the remainder if there is one."""
         decomposition = self._decomposition
         out = np.empty((self.n_components_, bins.shape[1]))
         decomposition.components(bins, np.arange(len(self._component_names)), out, execution)
@@ -370,35 +379,37 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         return out
 
     def _check_sums(self, Xt: Any, columns: NDArray[Any]) -> None:
-        """Raise unless components add up to the model's own margin, on a sample of the rows."""
+        """Raise an AdditivityError unless the components add up to the model's margin on a sample of the rows."""
         rows = np.unique(np.linspace(0, Xt.shape[0] - 1, _CHECKED_ROWS).astype(int))
         try:
             model_margin = self._fitted.model_margin(Xt, rows)
         except (TypeError, ValueError):
-            # The model cannot predict on this container (an array instead of a data frame, say): nothing to compare.
+            # The model cannot predict on this container (for example an array instead of a data frame), so there is
+            # no margin to compare with.
             return
         sample = columns[:, rows].astype(np.float64).reshape(self._n_outputs, -1, len(rows))
         if self._has_remainder or self._decomposition.complete:
             total = np.reshape(self.intercept_, (-1, 1)) + sample.sum(axis=1)
         else:
             total = self._decomposition.margins(self._fitted.bins(take_rows(Xt, rows), self._execution))
-        # Each column is rounded to its type, and is a sum of terms of about its size.
+        # Each column is rounded to its dtype, and is a sum of terms of about the same magnitude.
         rounding = np.abs(sample).sum(axis=1) * 8 * np.finfo(columns.dtype).eps
         rounding = rounding_of(self._fitted.source.ensemble) + rounding.T
         require_equal(model_margin, total.T, rounding, rows, "components", "transform")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns of `transform`.
+        """Return the names of the columns of `transform`.
 
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Checked against ``feature_names_in_``, as everywhere in scikit-learn.
+            Names that must equal ``feature_names_in_``, as everywhere in scikit-learn.
 
         Returns
         -------
         ndarray of shape (``n_components_``,), object
-            Of several outputs ``class__component``; the last of each output is ``remainder``, where there is one.
+            Names of the components. For several outputs, they have the form ``class__component``. The last column of
+            each output is ``remainder`` if there is a remainder.
         """
         check_is_fitted(self)
         self._require_components()
@@ -426,22 +437,22 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         return components
 
     def __getitem__(self, key: Any) -> Component:
-        """Return the component with the given name, or of the given features."""
+        """Return the component with a name or with a set of features."""
         component: Component = self.components_[key]
         return component
 
     def strongest_components(self, k: int = 10) -> list[Component]:
-        """The components with the largest importance (the sum of it over outputs).
+        """Return the components with the largest importance, summed over the outputs.
 
         Parameters
         ----------
         k : int, default=10
-            How many.
+            Number of components.
 
         Returns
         -------
         list of Component
-            The strongest first.
+            Components in descending order of importance.
 
         Raises
         ------
@@ -470,18 +481,19 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     # -- sums of components -------------------------------------------------------------------
 
     def shap_values(self, X: Any) -> NDArray[np.float64]:
-        """SHAP values: ``phi_k = sum over S with k of m_S / |S|``, all orders included.
+        """Compute SHAP values: ``phi_k = sum over S with k of m_S / |S|``, over components of all orders.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
-            On the margin scale; with ``intercept_`` they add up to the margin. With ``feature_groups``, the values
-            of the game between the groups and the other features, in the order of ``explained_features_``.
+            SHAP values on the margin scale. The SHAP values of a row and ``intercept_`` add up to its margin. With
+            ``feature_groups``, the players are the groups and the features outside of groups, in the order of
+            ``explained_features_``.
         """
         check_is_fitted(self)
         shape = (len(self._groups.names),)
@@ -489,19 +501,19 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         return self._squeeze(values.transpose(2, 1, 0))
 
     def shap_interaction_values(self, X: Any) -> NDArray[np.float64]:
-        """SHAP interaction values: ``1/2 sum over S with i, j of m_S / (|S| - 1)``, all orders included.
+        """Compute SHAP interaction values: ``1/2 sum over S with i, j of m_S / (|S| - 1)``, over all orders.
 
-        The diagonal makes each row sum to the SHAP value, the convention of XGBoost and shap.
+        The diagonal is defined such that each row of the matrix sums to the SHAP value, as in XGBoost and shap.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features, n_features) or (n_samples, n_features, n_features, n_outputs)
-            On the margin scale.
+            SHAP interaction values on the margin scale.
         """
         check_is_fitted(self)
         shape = (len(self._groups.names),) * 2
@@ -510,22 +522,22 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         return self._squeeze(values.transpose(3, 1, 2, 0))
 
     def partial_dependence(self, features: Any, X: Any) -> NDArray[np.float64]:
-        """The partial dependence function of some features at the rows' values of them.
+        """Evaluate the partial dependence function of some features at rows.
 
-        ``PD_S(x) = sum over U in S of m_U(x)``, all orders included: the mean margin when the features are set to
-        the row's values and the others are averaged out.
+        ``PD_S(x) = sum over U in S of m_U(x)``, including the intercept (the empty U) and all orders. It is the mean
+        margin when the features S are set to the row's values and the other features are averaged out.
 
         Parameters
         ----------
         features : str, int or list of these
-            Names or positions; with ``feature_groups``, a group by its name.
+            Names or positions of the features S. With ``feature_groups``, a group is selected by its name.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the margin scale.
+            Partial dependence on the margin scale.
         """
         check_is_fitted(self)
         Xt = self._fitted.check(X, self)
@@ -549,7 +561,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         return importances
 
     def feature_axis(self, feature: str | int) -> Axis:
-        """All bins that the model tells apart along one feature.
+        """Return all bins of a feature that the model distinguishes.
 
         Parameters
         ----------
@@ -559,7 +571,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         Returns
         -------
         Axis
-            Its ``edges`` are those of all trees; a component's axis has those of its own leaves.
+            The axis with the edges of all trees. The axis of a component has only the edges of the component's
+            leaves.
         """
         check_is_fitted(self)
         used_feature = self._used_feature(feature)
@@ -575,17 +588,17 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         return Axis(self._fitted.feature_names[position], edges, categorical, len(edges) + 1)
 
     def background_weights(self, axis: Axis) -> NDArray[np.float64]:
-        """Share of the background in every bin of an axis.
+        """Return the share of the background in every bin of an axis.
 
         Parameters
         ----------
         axis : Axis
-            Of a component of this decomposer, or from `feature_axis`.
+            Axis of a component of this decomposer, or an axis from `feature_axis`.
 
         Returns
         -------
         ndarray of shape (axis.n_bins,)
-            The background's weights by bin; they sum to one.
+            Weight of the background in each bin; the weights sum to one.
         """
         check_is_fitted(self)
         used_feature = self._used_feature(axis.feature)
@@ -596,15 +609,15 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     @property
     def explained_features_(self) -> list[str]:
-        """Names along the feature axis of SHAP values: features, or groups and the features in none."""
+        """Return the names along the feature axis of SHAP values: features, or groups and ungrouped features."""
         check_is_fitted(self)
         return list(self._groups.names)
 
-    # -- what others may use ------------------------------------------------------------------
+    # -- access for inspection, plots, exports and notebooks ----------------------------------
 
     @property
     def _explained(self) -> Explained:
-        """Return what inspection, plots and exports may use; they get it from `skglex._decomposition.explained`."""
+        """Return the fitted state for inspection, plots and exports, which call `skglex._decomposition.explained`."""
         return Explained(
             decomposition=self._decomposition,
             fitted=self._fitted,
@@ -621,7 +634,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     def _html_repr(self) -> str:
         """Return scikit-learn's diagram and a table of the largest components."""
         table = ""
-        with suppress(Exception):  # not fitted, or too many components: the diagram alone
+        # Show the diagram alone if the decomposer is not fitted, or if there are too many components.
+        with suppress(Exception):
             table = largest_components_table(self, self._explained)
         return str(estimator_html_repr(self)) + table
 
@@ -635,8 +649,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             bundle["text/html"] = self._html_repr()
         return bundle
 
-    # The diagram of scikit-learn 1.8 and later shows the values of all attributes that `dir` names, and completion
-    # looks each of them up. Neither may compute importances or raise.
+    # The diagram of scikit-learn 1.8 and later shows the values of all attributes in `dir`, and tab completion reads
+    # each of them. Neither may compute importances or raise, so `dir` must not list such attributes.
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         self.__dict__["_in_diagram"] = True
@@ -680,13 +694,16 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         (position,) = resolve_features(feature, names, parameter="feature")
         used_feature = np.flatnonzero(self._fitted.grid.features == position)
         if not len(used_feature):
-            raise ValueError(f"the model does not split on the feature {names[position]!r}")
+            raise ValueError(
+                f"the model does not split on the feature {names[position]!r}, so the feature has no bins. Pass a "
+                "feature of a component"
+            )
         return int(used_feature[0])
 
-    def _on_rows(self, X: Any, shape: tuple[int, ...], compute: Any, what: str) -> NDArray[np.float64]:
+    def _on_rows(self, X: Any, shape: tuple[int, ...], compute: Any, name: str) -> NDArray[np.float64]:
         r"""Compute numbers of all outputs for rows: shape (n_outputs, \*shape, n_samples)."""
         Xt = self._fitted.check(X, self)
-        return self._fitted.map_rows(Xt, (self._n_outputs, *shape), compute, self._execution, what)
+        return self._fitted.map_rows(Xt, (self._n_outputs, *shape), compute, self._execution, name)
 
     def _column_names(self) -> list[str]:
         return output_names(
@@ -694,6 +711,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         )
 
     def _require_components(self, error: type[ValueError] = ValueError) -> None:
+        """Raise if there are more components than ``max_components``."""
         check_is_fitted(self)
         if self._too_many is not None:
             count, exact = self._too_many
@@ -706,29 +724,32 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     def _component_values(self, position: int, X: Any) -> NDArray[np.float64]:
         """Evaluate one component at rows."""
-        chosen = np.array([position])
+        positions = np.array([position])
 
         def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))
-            self._decomposition.components(bins, chosen, out, execution)
+            self._decomposition.components(bins, positions, out, execution)
             return out
 
         return self._squeeze(self._on_rows(X, (), compute, "the component").T)
 
 
 class _ComponentSource:
-    """Give the components of a decomposer their values; see `skglex.components.ComponentSource`."""
+    """Compute the values of a decomposer's components; see `skglex.components.ComponentSource`."""
 
     def __init__(self, decomposer: GlexDecomposer) -> None:
         self._decomposer = decomposer
 
     def importance(self, position: int) -> Any:
+        """Return the importance of a component."""
         return self._decomposer.component_importances_[position]
 
     def values(self, position: int, X: Any) -> NDArray[np.float64]:
+        """Evaluate a component at rows."""
         return self._decomposer._component_values(position, X)
 
     def table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        """Return the axes and the values of a component's table."""
         return self._decomposer._explained.component_table(position)
 
 

@@ -1,4 +1,4 @@
-"""Hold a fitted model: how rows reach it, what it predicts for them, and the background that it is averaged over."""
+"""Hold a fitted model: its preprocessing, its leaves, and the background that features are averaged out over."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from skglex._prefit import steps_of
 from skglex._readers import SourceModel
 from skglex._utils import Execution, budgets, check_memory, warn_user
 
-# The additivity check of `fit` compares at most so many background rows.
+# The additivity check of `fit` compares at most this many background rows.
 _CHECKED_ROWS = 1000
 
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A fitted model, read into leaves, with its preprocessing and its background.
+    """Hold a fitted model as leaves, with its preprocessing and its background.
 
     Attributes
     ----------
     model : object
-        The tree model itself: the estimator, or the last step of a pipeline.
+        The tree model: the estimator, or the last step of a pipeline.
     preprocess : Pipeline, or None
         The steps before the model.
     source : SourceModel
-        The model read into leaves.
+        The leaves of the model, its response and its input.
     feature_names : list of str
         Names of the model's features.
     weighting : Weighting
@@ -63,7 +63,7 @@ class FittedModel:
     background : BackgroundLike
         The binned background. `with_background` sets it.
     background_rows : ndarray, int64
-        Positions of the background among the rows that `fit` was given.
+        Positions of the background among the rows passed to `fit`.
     row : array-like, sparse matrix or data frame of one row
         A background row before the preprocessing.
     """
@@ -85,19 +85,19 @@ class FittedModel:
     # -- rows ---------------------------------------------------------------------------------
 
     def check(self, X: Any, estimator: Any) -> Any:
-        """Check rows as scikit-learn does, and take them through the preprocessing.
+        """Check rows as scikit-learn does, and apply the preprocessing.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
         estimator : estimator
-            The fitted estimator that the rows are given to: scikit-learn names it in its errors.
+            The fitted estimator whose method was called; scikit-learn's errors contain its name.
 
         Returns
         -------
         array, sparse matrix or data frame of shape (n_samples, n_model_features)
-            The rows as the model takes them.
+            The input of the model.
         """
         X = as_numpy(X)
         if self.preprocess is None:
@@ -108,7 +108,7 @@ class FittedModel:
         return Xt
 
     def to_model_space(self, X: Any) -> Any:
-        """Take rows through the preprocessing."""
+        """Apply the preprocessing to rows."""
         if self.preprocess is None:
             return X
         return check_rows(self.preprocess.transform(X), partial(takes_objects, self.model))
@@ -118,20 +118,20 @@ class FittedModel:
         spec = self.source.input
         if Xt.shape[1] != spec.n_features:
             raise ValueError(
-                f"X has {Xt.shape[1]} features, but the model was trained on {spec.n_features}"
+                f"X has {Xt.shape[1]} features, but the model was trained on {spec.n_features} features"
                 + (f": {spec.feature_names}" if spec.feature_names else "")
             )
         if not is_frame(Xt):
             return
         names = list(Xt.columns)
         if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"X has {names.count(twice)} columns with the name {twice!r}. Rename them")
-        given_names = [str(name).replace(" ", spec.spaces_become) for name in names]
-        if spec.feature_names and given_names != spec.feature_names:
+            repeated = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"X has {names.count(repeated)} columns with the name {repeated!r}. Rename them")
+        model_names = [str(name).replace(" ", spec.spaces_become) for name in names]
+        if spec.feature_names and model_names != spec.feature_names:
             raise ValueError(
                 "The feature names should match those that were passed during fit: X has the columns "
-                f"{names}, the model was trained on {spec.feature_names}, in this order"
+                f"{names}, but the model was trained on {spec.feature_names}. Pass these columns in this order"
             )
 
     def bins(self, Xt: Any, execution: Execution) -> NDArray[np.unsignedinteger]:
@@ -141,7 +141,7 @@ class FittedModel:
     def iter_bins(
         self, Xt: Any, execution: Execution, width: int, dtype: Any = np.float64
     ) -> Iterator[tuple[int, int, NDArray[Any]]]:
-        """Yield the bins of rows chunk by chunk; see `skglex._input.iter_bins`."""
+        """Yield the bins of rows chunk by chunk; parameters as in `skglex._input.iter_bins`."""
         return iter_bins(Xt, self.source.input, self.grid, execution, width, dtype)
 
     def map_rows(
@@ -150,7 +150,7 @@ class FittedModel:
         shape: tuple[int, ...],
         compute: Callable[[NDArray[Any], Execution], NDArray[np.float64]],
         execution: Execution,
-        what: str,
+        name: str,
         dtype: Any = np.float64,
     ) -> NDArray[Any]:
         r"""Compute an array of numbers for all rows, chunk by chunk.
@@ -162,31 +162,35 @@ class FittedModel:
         shape : tuple of int
             Shape of the numbers of one row.
         compute : callable
-            Takes the bins of some rows and the execution; returns shape (\*shape, n_rows).
+            Function of the bins of some rows and the execution that returns float64 of shape (\*shape, n_rows).
         execution : Execution
-        what : str
-            What is computed, for the error if it does not fit into memory.
+            Execution options.
+        name : str
+            Name of the result, for the error if it does not fit into memory.
         dtype : {numpy.float64, numpy.float32}
+            Type of the result.
 
         Returns
         -------
         ndarray of shape (\*shape, n_samples), of type ``dtype``
+            The numbers.
         """
-        whole = (*shape, Xt.shape[0])
-        check_memory(whole, what)
+        out_shape = (*shape, Xt.shape[0])
+        check_memory(out_shape, name)
         chunks = self.iter_bins(Xt, execution, int(np.prod(shape)), dtype)
-        return map_chunks(chunks, whole, lambda bins: compute(bins, execution), dtype)
+        return map_chunks(chunks, out_shape, lambda bins: compute(bins, execution), dtype)
 
-    # -- the model's own margin ---------------------------------------------------------------
+    # -- the model's margin -------------------------------------------------------------------
 
     def model_margin(self, Xt: Any, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the margin that the library itself predicts for some rows: shape (n_rows, n_outputs)."""
+        """Return the margin that the model's library predicts for some rows: shape (n_rows, n_outputs)."""
         margin = np.asarray(self.source.margin(take_rows(Xt, rows)), dtype=np.float64)
         return margin.reshape(len(rows), -1)
 
     def check_additivity(self, Xt: Any, background: Background, background_rows: NDArray[np.int64]) -> None:
-        """Raise an AdditivityError unless the leaves add up to the model's own margin on background rows."""
-        leaves = replace(self.source.ensemble, trees=None)  # the components are made from the leaves
+        """Raise an AdditivityError unless the leaves add up to the model's margin on background rows."""
+        # Without its trees, the ensemble adds up leaves, from which the components are computed.
+        leaves = replace(self.source.ensemble, trees=None)
         affordable = budgets.checked_conditions // max(len(leaves.leaf_condition), 1)
         n = max(100, min(_CHECKED_ROWS, affordable))
         positions = np.unique(np.linspace(0, len(background_rows) - 1, n).astype(int))
@@ -200,16 +204,16 @@ class FittedModel:
     def with_background(
         self, background: BackgroundLike, rows: NDArray[np.int64], row: Any, weighting: str
     ) -> FittedModel:
-        """Return the model with a background, and with the weighting of that name."""
-        how = PathDependent() if weighting == "path_dependent" else background.weighting
-        return replace(self, background=background, background_rows=rows, row=row, weighting=how)
+        """Return a copy with a background, and with the weighting that ``weighting`` names."""
+        strategy = PathDependent() if weighting == "path_dependent" else background.weighting
+        return replace(self, background=background, background_rows=rows, row=row, weighting=strategy)
 
     def bin_background(
         self, Xt: Any, weight: NDArray[np.float64], execution: Execution
     ) -> tuple[Background, int]:
-        """Bin background rows; also return the exponent of the power of two that their weights are divided by.
+        """Bin background rows and divide their weights by a power of two; also return its exponent.
 
-        Shares do not depend on the scale, and division by a power of two is exact, so sums of huge weights stay finite.
+        The division keeps sums of huge weights finite. It is exact, and shares do not depend on the scale.
         """
         exponent = int(np.frexp(weight.max())[1])
         return Background(self.bins(Xt, execution), np.ldexp(weight, -exponent)), exponent
@@ -217,7 +221,7 @@ class FittedModel:
     def bin_partition(
         self, X: Any, weight: NDArray[np.float64], *, estimator: Any, check_additivity: bool
     ) -> tuple[Background, int]:
-        """Bin one partition of a background, as `bin_background`."""
+        """Check and bin one partition of a background; returns the same as `bin_background`."""
         if not len(weight):
             return Background(np.empty((len(self.grid.features), 0), np.uint16), weight), 0
         Xt = self.check(X, estimator)
@@ -229,7 +233,7 @@ class FittedModel:
     def partitioned_background(
         self, partitions: Any, estimator: Any, *, check_additivity: bool = False
     ) -> BackgroundLike:
-        """Return the rows of a Dask collection, which stay in their partitions, as a background."""
+        """Return the rows of a Dask collection as a background; the rows stay in their partitions."""
         read = partial(self.bin_partition, estimator=estimator)
         return partitioned_background(
             partitions,
@@ -240,12 +244,12 @@ class FittedModel:
     def weighted_rows(
         self, X: Any, sample_weight: Any, estimator: Any, execution: Execution
     ) -> BackgroundLike:
-        """Return rows with weights in the form of a background; the background itself if X is None."""
+        """Return binned rows with weights, in the form of a background; if X is None, return the background."""
         if X is None:
             if sample_weight is not None:
                 raise ValueError(
-                    "sample_weight was given without X. The background has the weights that fit was given. Pass the "
-                    "rows X too"
+                    "sample_weight was passed without X. Without X, the background rows are used with the weights "
+                    "passed to fit. Pass X too, or drop sample_weight"
                 )
             return self.background
         if (partitions := partitions_of(X, sample_weight)) is not None:
@@ -260,14 +264,14 @@ class FittedModel:
 
 
 def takes_objects(model: Any) -> bool:
-    """Return whether a model takes arrays of strings, as CatBoost does."""
+    """Return whether a model accepts arrays of strings, as CatBoost does."""
     return hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.categorical)
 
 
 def read_model(
     read: Callable[[Any], SourceModel], estimator: Any, X: Any, *, path_dependent: bool
 ) -> tuple[FittedModel, Any]:
-    """Read a fitted estimator into leaves and name its features.
+    """Read the leaves of a fitted estimator, and name its features.
 
     Parameters
     ----------
@@ -278,12 +282,13 @@ def read_model(
     X : array, sparse matrix or data frame
         Checked rows, before the preprocessing.
     path_dependent : bool
-        Whether the model's covers are needed.
+        Whether the weighting needs the model's covers. Only then warnings of the reader are shown, which concern
+        covers.
 
     Returns
     -------
     FittedModel
-        Without a background.
+        The model without a background.
     Xt : array, sparse matrix or data frame
         X after the preprocessing.
     """
@@ -312,21 +317,21 @@ def read_model(
 
 
 def _check_leaf_values(source: SourceModel, model: Any) -> None:
-    """Raise if a leaf has an infinite or missing value: sums of such leaves mean nothing."""
+    """Raise if a leaf value is infinite or missing, since sums of such values are not meaningful."""
     values = source.ensemble.value
     if not (finite := np.isfinite(values)).all():
         raise ValueError(
             f"the {type(model).__name__} has leaves with the value {values[~finite][0]}, but leaf values must be "
-            "finite. Train it without infinite or missing targets and weights, or with a smaller learning rate"
+            "finite. Train the model without infinite or missing targets and weights, or with a smaller learning rate"
         )
 
 
 def _name_features(Xt: Any, preprocess: Any, source: SourceModel) -> list[str]:
-    """Return the names of the preprocessing, else those of the columns, else those of the model, else x0, x1, ..."""
+    """Return the feature names of the preprocessing, the columns or the model, else x0, x1, ..."""
     if preprocess is not None:
         try:
             names = preprocess.get_feature_names_out()
-        except (AttributeError, ValueError):  # a step does not name its output
+        except (AttributeError, ValueError):  # Some transformers do not name their output.
             names = None
         if names is not None:
             return [str(name) for name in names]

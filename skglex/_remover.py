@@ -1,4 +1,4 @@
-"""FeatureRemover: predictions of a fitted tree ensemble without some features."""
+"""Define FeatureRemover, which predicts with a fitted tree ensemble without the effects of some features."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     import xgboost
 
 
-# Background rows on which the model's own output is compared with what its link makes of the margin.
+# Number of background rows on which the model's prediction is compared with the inverse link of its margin.
 _OUTPUT_ROWS = 100
-# What may be infinite in float32.
+# Larger numbers may be infinite in float32.
 _LARGE = 1e38
 
 
@@ -49,13 +49,14 @@ def _classifies(remover: FeatureRemover) -> bool:
 
 
 def _source_of(remover: FeatureRemover) -> SourceModel | None:
+    """Return the model that was read, or None before `fit`."""
     fitted = getattr(remover, "_fitted", None)
     return None if fitted is None else fitted.source
 
 
 def _has_decision(remover: FeatureRemover) -> bool:
-    # scikit-learn allows none to regressors; where there is no link, predict is the margin anyhow. A classifier's
-    # says the class by its sign, which a probability does not
+    # Regressors should not define `decision_function` in scikit-learn; without a link, `predict` already is the
+    # margin. For classifiers the sign must give the class, which is not true for a probability.
     if get_tags(remover).estimator_type == "regressor":
         model = _source_of(remover)
         return model is not None and model.response.link != "identity"
@@ -83,69 +84,75 @@ def _has_score(remover: FeatureRemover) -> bool:
     example_row=example_row,
 )
 class FeatureRemover(BaseTreeModelEstimator):
-    """Predict with every component that touches some features taken out of a fitted model.
+    """Predict with a fitted model without the components that contain some features.
 
-    The features, say a protected attribute, lose their main effects and all their interactions; the model is not
-    refitted. With R the removed features, the debiased margin is
+    The removed features, for example a protected attribute, lose their main effects and all their interactions. The
+    model is not refitted. With the removed features R, the debiased margin is
 
         sum over S disjoint from R of m_S(x) = sum_l v_l * 1[x_(P_l minus R)] * E_l(P_l and R)
 
-    which is one pass over the leaves: each keeps its conditions on other features and pays its value times the
-    weight E_l with which its conditions on R hold when x_R is averaged out [1]_. What other features tell about
-    the removed ones stays in; see the user guide on what removal can and cannot do. On Dask arrays and data frames
-    all methods that predict are lazy: they return Dask arrays.
+    where
+
+    - v_l is the value of leaf l, and P_l are the features on the path to it;
+    - 1[x_(P_l minus R)] is 1 if x satisfies the leaf's conditions on the features that remain, and 0 otherwise;
+    - E_l is the weight with which the leaf's conditions on R hold when x_R is averaged out [1]_.
+
+    It takes one pass over the leaves. The information on the removed features in other features remains; see the
+    user guide on what removal can and cannot do. On Dask arrays and data frames all methods that predict are lazy:
+    they return Dask arrays.
 
     Parameters
     ----------
     estimator : estimator or booster
-        A regressor, classifier, ranker or isolation forest, fitted or not, a ``Pipeline`` that ends in one, an
-        ``xgboost.Booster``, ``lightgbm.Booster`` or ``treelite.Model`` (a regressor then, whose prediction is the
-        model's own output) or a ``FrozenEstimator``. The documentation lists which models can be read.
+        A regressor, classifier, ranker or isolation forest, fitted or not; a ``Pipeline`` that ends in one; an
+        ``xgboost.Booster``, ``lightgbm.Booster`` or ``treelite.Model``, which makes a regressor whose prediction is
+        the output of the booster; or a ``FrozenEstimator``. The documentation lists the supported models.
     features : str, int, list of these, mask or callable
         The features to remove: names, positions, a boolean mask, names of ``feature_groups``, or a callable that
-        gets the data frame (as ``sklearn.compose.make_column_selector``). Around a pipeline, names of raw columns
-        are looked up first, then those after the preprocessing; a raw column is removed with every column after
-        the preprocessing that changes when it is permuted on the background.
+        gets the data frame (such as ``sklearn.compose.make_column_selector``). For a pipeline, a name is first
+        searched in the raw columns, then in the columns after the preprocessing. With a raw column, every column
+        after the preprocessing is removed that changes when the raw column is permuted on the background.
     weighting : {"empirical", "path_dependent"}, default="empirical"
-        How the removed features are averaged out: over the background rows, or by the cover ratios of the model's
-        own paths. Where features are dependent, only ``"empirical"`` takes out the whole direct effect.
+        How the removed features are averaged out: over the background rows, or by the cover ratios along the model's
+        paths. If features are dependent, only ``"empirical"`` removes the whole direct effect.
     strength : float, default=1.0
-        From 0 (the full model) to 1: margin - strength * (sum of the touched components). It may be set after
-        `fit`, to trace a trade-off without fitting again.
+        From 0 (the full model) to 1: the margin is the full margin - strength * (sum of the removed components). It
+        may be changed after `fit`, to trace a trade-off without another fit.
     feature_groups : dict of str to list, default=None
-        ``{"name": [columns]}``: names for several columns, to use in ``features``.
+        ``{"name": [columns]}``: names for several columns, which ``features`` may contain.
     prefit : {"auto", True, False}, default="auto"
-        ``"auto"``: the estimator is used as it is when it is fitted and no y is given (boosters and frozen
-        estimators always); otherwise it is cloned and fitted. ``True``: always as it is. ``False``: always fitted.
+        ``"auto"``: use the estimator unchanged if it is fitted and y is not passed (boosters and frozen estimators
+        always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
     n_background : int, default=None
-        Number of rows of X drawn as the background. None: all.
+        Number of rows of X to draw as the background. None: all rows.
     n_jobs : int, default=None
         Number of threads. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the background.
+        Random state for drawing the background.
     verbose : int, default=0
-        With 1, long work shows its progress.
+        If 1, show the progress of long computations.
 
     Attributes
     ----------
     removed_features_ : list of str
-        The model's features that are taken out (columns after the preprocessing, around a pipeline).
+        Names of the model's features that are removed (for a pipeline, columns after the preprocessing).
     estimator_ : object
         The fitted model.
     classes_ : ndarray of shape (n_classes,)
-        Labels, of a classifier.
+        Class labels. Only for classifiers.
     offset_ : float
-        Of an isolation forest: rows that score less are outliers.
+        Rows with a lower score are outliers. Only for isolation forests.
     background_ : Bunch
-        ``rows`` (positions in the X given to `fit`) and ``weights`` (None: in the partitions of a Dask collection).
+        ``rows``: positions of the background in the X passed to `fit`. ``weights``: their weights, or None if the
+        background is in the partitions of a Dask collection.
     n_features_in_ : int
-        Number of columns of the X given to `fit`.
+        Number of columns of the X passed to `fit`.
     feature_names_in_ : ndarray of shape (``n_features_in_``,)
-        Their names, where X is a data frame.
+        Names of these columns. Only if X is a data frame.
 
     See Also
     --------
-    GlexDecomposer : The components themselves.
+    GlexDecomposer : Compute the components.
 
     References
     ----------
@@ -164,7 +171,8 @@ class FeatureRemover(BaseTreeModelEstimator):
     >>> bool(gap(fair.predict(X)) < 0.5 * gap(model.predict(X)))
     True
 
-    With the squared error the margin is the prediction. As an ordinary booster, and as ONNX:
+    With the squared error the margin is the prediction. The debiased model can be exported as an ordinary booster
+    and as ONNX:
 
     >>> import numpy as np
     >>> import xgboost
@@ -178,7 +186,7 @@ class FeatureRemover(BaseTreeModelEstimator):
     >>> sorted(output.name for output in fair.to_onnx().graph.output)
     ['margin', 'variable']
 
-    Of a classifier, without the difference that sex makes to the odds of a salary above 30:
+    For a classifier, remove the effect of sex on the odds of a salary above 30:
 
     >>> from xgboost import XGBClassifier
     >>> classifier = XGBClassifier(n_estimators=20, max_depth=2).fit(X, y > 30)
@@ -189,7 +197,7 @@ class FeatureRemover(BaseTreeModelEstimator):
     >>> np.allclose(np.exp(fair.predict_log_proba(X)), fair.predict_proba(X))
     True
 
-    Of an isolation forest, which gives scores:
+    An isolation forest has scores:
 
     >>> from sklearn.ensemble import IsolationForest
     >>> forest = IsolationForest(n_estimators=10, random_state=0).fit(X)
@@ -239,26 +247,26 @@ class FeatureRemover(BaseTreeModelEstimator):
                 tags.classifier_tags.multi_label &= tags.target_tags.multi_output
         else:
             tags.estimator_type = "regressor"
-        # what the removed features told about the target is lost on purpose
-        for own in (tags.classifier_tags, tags.regressor_tags):
-            if own is not None:
-                own.poor_score = True
+        # Removal discards information on the target on purpose, so that the score may be poor.
+        for model_tags in (tags.classifier_tags, tags.regressor_tags):
+            if model_tags is not None:
+                model_tags.poor_score = True
         return tags
 
     @restore_on_failure
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> FeatureRemover:
-        """Take or fit the estimator, and average the features out of it.
+        """Use the estimator as it is or fit it, and average the removed features out.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or Dask collection of shape (n_samples, n_features)
-            The background; the training data too, where the estimator is fitted here. A Dask collection stays in its
-            partitions, and the estimator must be fitted already.
+            The background rows. If the estimator is fitted here, they are also the training data. A Dask collection
+            stays in its partitions, and the estimator must already be fitted.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Target, needed only where the estimator is fitted here.
+            Target. Needed only if the estimator is fitted here.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the background rows, passed to the estimator too where it is fitted here.
+            Weights of the background rows. If the estimator is fitted here, they are also passed to its ``fit``.
         **fit_params : dict
             Further parameters of the estimator's ``fit`` (``qid``, ``eval_set``, ...).
 
@@ -270,14 +278,15 @@ class FeatureRemover(BaseTreeModelEstimator):
         Raises
         ------
         AdditivityError
-            On a background row the leaves miss the model's own margin: it was not read exactly.
+            On a background row the leaves do not reproduce the model's margin, so that the model was not read exactly.
         ValueError
-            The model predicts something else than its margin says, or ``features`` names none that there are.
+            The input is invalid, the model's predictions are not the inverse link of its margin, or ``features`` is
+            empty or contains an unknown feature.
 
         Warns
         -----
         MixedColumnsWarning
-            Around a pipeline: removed columns are made of other raw columns, too.
+            The estimator is a pipeline, and some removed columns are computed from other raw columns too.
         """
         X, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=True)
         removed = self._resolve_removed(X)
@@ -286,7 +295,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         self._removed = np.array(sorted(removed), dtype=np.int64)
         keep = ~np.isin(ensemble.grid.features, self._removed)
         if len(removed) == self._fitted.source.input.n_features:
-            warn_user("all features are removed: the predictions are constant, the intercept")
+            warn_user("all features are removed, so all predictions are equal: their margin is the intercept")
         if self._fitted.source.response.isolation is not None:
             self.offset_ = self._fitted.source.response.isolation.offset
         self._debiased = average_out(ensemble, self._fitted.weighting, keep, self._execution)
@@ -296,73 +305,74 @@ class FeatureRemover(BaseTreeModelEstimator):
 
     @available_if(_has_decision)
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The debiased margin, as `margin`; a regressor has it where its margin is not its prediction.
+        """Compute the debiased decision function, which is the margin for most models.
 
-        Of two classes minus the margin at which they are equal (one half, where it is a probability as in a planted
-        forest). Not of scikit-learn's trees and forests, which have none.
-        Of an isolation forest: `score_samples` minus the model's offset, negative for outliers.
+        - For two classes, the margin at which both classes are equally likely is subtracted. It is not 0 if the margin
+          is a probability, as in a planted forest, where it is one half.
+        - For an isolation forest, the result is `score_samples` minus the model's offset.
+        - A regressor has this method only if its margin is not its prediction.
+        - Classifiers that average probabilities, such as scikit-learn's trees and forests, do not have this method.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            The sign says the class, or who is an outlier.
+            Positive values predict the second class; for an isolation forest, negative values mark outliers.
         """
         check_is_fitted(self)
         return self._response.decision(self._margin(self._check_rows(X)))
 
     @available_if(_scores_samples)
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """The scores of an isolation forest from the debiased mean path length; the lower, the more abnormal.
+        """Compute the scores of an isolation forest from the debiased mean path length.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            From -1 to 0.
+            Scores from -1 to 0. Lower scores are more abnormal.
         """
         check_is_fitted(self)
         return self._response.scores(self._margin(self._check_rows(X)))
 
     def margin(self, X: Any) -> NDArray[np.float64]:
-        """The debiased margin (raw score).
+        """Compute the debiased margin (raw score).
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            With ``strength=1`` a data frame may lack the removed columns.
+            Rows with the same columns as in `fit`. With ``strength=1`` a data frame may lack the removed columns.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the margin scale (log-odds, one score per class, mean path length, ...).
+            Margin on the link scale (log-odds, one score per class, mean path length, ...).
         """
         check_is_fitted(self)
         margin = self._margin(self._check_rows(X))
         return margin[:, 0] if margin.shape[1] == 1 else margin
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The debiased prediction: labels of a classifier, else what the model itself would return.
-
-        Of an isolation forest: 1, or -1 for outliers.
+        """Compute the debiased predictions.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            With ``strength=1`` a data frame may lack the removed columns.
+            Rows with the same columns as in `fit`. With ``strength=1`` a data frame may lack the removed columns.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the scale of the model's own ``predict``.
+            Labels for a classifier; -1 (outlier) or 1 for an isolation forest; otherwise predictions on the scale of
+            the model's ``predict``.
         """
         check_is_fitted(self)
         if self._fitted.source.response.isolation is not None:
@@ -371,46 +381,46 @@ class FeatureRemover(BaseTreeModelEstimator):
 
     @available_if(_classifies)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The debiased probabilities of the classes.
+        """Compute the debiased probabilities of the classes.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
+            Probabilities, with the classes in the order of ``classes_``.
         """
         check_is_fitted(self)
         return self._response.probabilities(self._output(X))
 
     @available_if(_classifies)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithms of `predict_proba`.
+        """Compute the logarithms of `predict_proba`.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
+            Log-probabilities, with the classes in the order of ``classes_``.
         """
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
     @available_if(_has_score)
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of a classifier, R² of a regressor.
+        """Compute the accuracy of a classifier, or the R² of a regressor.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             True labels or targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -419,23 +429,24 @@ class FeatureRemover(BaseTreeModelEstimator):
         Returns
         -------
         float
-            As scikit-learn's ``accuracy_score`` or ``r2_score``.
+            Result of scikit-learn's ``accuracy_score`` or ``r2_score``.
         """
         metric = accuracy_score if is_classifier(self) else r2_score
-        # numbers, even of a Dask collection
+        # np.asarray computes the predictions on a Dask collection, which are lazy.
         return float(metric(np.asarray(y), np.asarray(self.predict(X)), sample_weight=sample_weight))
 
     def to_xgboost(self) -> xgboost.Booster:
-        """The debiased model as an ordinary XGBoost booster, for deployment.
+        """Convert the debiased model to an ordinary XGBoost booster, for deployment.
 
-        It has the model's feature names, types and categories, objective and base score, splits on none of the
-        removed features, and its margin is `margin` to float32 rounding. Only counted trees are written, without
-        ``best_iteration``; DART becomes gbtree. Its more and smaller trees predict slower than `predict`.
+        The booster has the model's feature names, types and categories, objective and base score. It does not split
+        on removed features, and its margin equals `margin` up to float32 rounding. It contains only the trees that
+        the model uses to predict, without ``best_iteration``, and DART becomes gbtree. The booster has more and
+        smaller trees than the model, and predicts slower than `predict`.
 
         Returns
         -------
         xgboost.Booster
-            After the preprocessing, where the estimator is a pipeline.
+            The booster. If the estimator is a pipeline, its input is the rows after the preprocessing.
 
         Raises
         ------
@@ -448,32 +459,33 @@ class FeatureRemover(BaseTreeModelEstimator):
         model = tree_model(self.estimator_)
         if not type(model).__module__.startswith("xgboost") and not hasattr(model, "get_booster"):
             raise TypeError(
-                f"to_xgboost writes XGBoost models only, this is a {type(model).__name__}. Use to_onnx()"
+                f"to_xgboost supports XGBoost models only; got a {type(model).__name__}. Use to_onnx()"
             )
         if self.strength != 1:
             raise ValueError(
-                f"to_xgboost writes the debiased model, strength=1; got strength={self.strength}. A model of less "
-                "strength is a mean of two: export it, and mix its margin with the full model's, or use to_onnx()"
+                f"to_xgboost supports strength=1 only; got strength={self.strength}. Use to_onnx(), or set strength=1, "
+                "export the debiased model, and average its margin with the margin of the full model"
             )
         from skglex.export._xgboost import debiased_booster
 
         return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight())
 
     def to_onnx(self, *, input_dtype: Any = np.float64) -> Any:
-        """The debiased model as an ONNX model (needs the optional dependency ``onnx``).
+        """Convert the debiased model to an ONNX model (needs the optional dependency ``onnx``).
 
         Parameters
         ----------
         input_dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-            Type of the input ``X``, of shape (n_samples, n_features): all features, the removed ones of any
-            value. float32 is exact for models that cast to it anyway (XGBoost, scikit-learn's trees). Categories are
-            given as their codes (positions among the model's categories), unknown ones as missing.
+            Type of the input ``X`` of shape (n_samples, n_features). ``X`` contains all features; the removed
+            features may have any value. float32 is exact for models that cast to float32 anyway (XGBoost,
+            scikit-learn's trees). Categories are passed as codes (positions in the model's categories), and unknown
+            categories as missing values.
 
         Returns
         -------
         onnx.ModelProto
-            With the outputs ``margin`` and, of a classifier, ``label`` and ``probabilities``, of an isolation forest
-            ``label`` and ``scores``, else ``variable``.
+            The model. Its outputs are ``margin`` and, for a classifier, ``label`` and ``probabilities``; for an
+            isolation forest, ``label`` and ``scores``; otherwise ``variable``.
 
         Raises
         ------
@@ -494,13 +506,13 @@ class FeatureRemover(BaseTreeModelEstimator):
     # -- helpers ------------------------------------------------------------------------------
 
     def _leaf_weight(self) -> NDArray[np.float64]:
-        """E_l of every leaf's conditions on the removed features."""
+        """Return the weight E_l of every leaf's conditions on the removed features."""
         ensemble = self._fitted.source.ensemble
         removed = np.isin(ensemble.grid.features, self._removed)[ensemble.condition_feature]
         return self._fitted.weighting.joint_weights(ensemble, removed, self._execution)
 
     def _resolve_removed(self, X: Any) -> set[int]:
-        """Positions of the removed features among the model's; notes the raw columns that go entirely."""
+        """Return the positions of the removed features; store the raw columns that `predict` no longer needs."""
         raw_names = self._fitted.feature_names
         if is_frame(X):
             raw_names = [str(name) for name in X.columns]
@@ -519,15 +531,16 @@ class FeatureRemover(BaseTreeModelEstimator):
 
     @property
     def _response(self) -> Response:
-        """Return what the margin means, with the labels that `fit` was given."""
+        """Return the response of the margin, with the labels in the y passed to `fit`."""
         return replace(self._fitted.source.response, classes=self.classes_ if is_classifier(self) else None)
 
     def _margin(self, Xt: Any) -> NDArray[np.float64]:
+        """Return the debiased margin of rows after the preprocessing: shape (n_samples, n_outputs)."""
         shape = (self._debiased.n_outputs,)
         return self._fitted.map_rows(Xt, shape, self._mix, self._execution, "margins").T
 
     def _mix(self, bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
-        """Return the margin of binned rows, between the full one and the debiased one by ``strength``."""
+        """Return the margin of binned rows: a mean of the full and the debiased margin, weighted by ``strength``."""
         debiased = self._debiased(bins, execution)
         if self.strength == 1:
             return debiased
@@ -535,28 +548,30 @@ class FeatureRemover(BaseTreeModelEstimator):
         return full - self.strength * (full - debiased)
 
     def _output(self, X: Any) -> NDArray[np.float64]:
-        """What the model itself returns (probabilities, counts, ...), debiased."""
+        """Compute the debiased output on the scale of the model's output (probabilities, counts, ...)."""
         Xt = self._check_rows(X)
         if self.strength == 0:
             return self._model_output(Xt).astype(np.float64)
         return self._response.output(self._margin(Xt))
 
     def _model_output(self, Xt: Any) -> NDArray[Any]:
-        own = np.asarray(self._fitted.source.output(Xt))
-        own = own.reshape(len(own), -1)
-        # a binary classifier says both probabilities
-        return own[:, 1:] if self._response.binary and own.shape[1] == 2 else own
+        """Return the output that the model's library computes: shape (n_samples, n_outputs)."""
+        output = np.asarray(self._fitted.source.output(Xt))
+        output = output.reshape(len(output), -1)
+        # Binary classifiers return the probabilities of both classes, but have a single margin.
+        return output[:, 1:] if self._response.binary and output.shape[1] == 2 else output
 
     def _check_output(self, Xt: Any) -> None:
-        """Raise if the model's own output is not the inverse link of its margin on background rows."""
+        """Raise if the model's output is not the inverse link of its margin on background rows."""
         response = self._response
         if response.link == "custom" or response.isolation is not None:
-            return  # A custom objective has no output here, and the scores of a forest are defined by the margin.
+            # The link of a custom objective is not known, and the scores of a forest are defined by the margin.
+            return
         rows = self._fitted.background_rows[:_OUTPUT_ROWS]
         model_output = self._model_output(take_rows(Xt, rows))
         with np.errstate(over="ignore"):
             output = response.output(self._fitted.model_margin(Xt, rows))
-        # The model's own output is a float32, which is infinite where ours is only large.
+        # The model's output may be float32, in which a large float64 output is infinite.
         output = np.where(np.isinf(model_output) & (output > _LARGE), model_output, output)
         scale = np.abs(model_output).max(initial=0, where=np.isfinite(model_output))
         close = np.isclose(output, model_output, rtol=1e-4, atol=1e-5 * scale, equal_nan=True).all(axis=1)
@@ -569,21 +584,23 @@ class FeatureRemover(BaseTreeModelEstimator):
             )
 
     def _check_rows(self, X: Any) -> Any:
+        """Check rows and apply the preprocessing; if ``strength`` is 1, removed columns may be absent."""
         check_is_fitted(self)
-        own = "strength"  # which may be set after fit
-        constraint = {own: self._parameter_constraints[own]}
-        validate_parameter_constraints(constraint, {own: self.strength}, type(self).__name__)
+        # `strength` may be changed after `fit`, so it is validated again.
+        constraint = {"strength": self._parameter_constraints["strength"]}
+        validate_parameter_constraints(constraint, {"strength": self.strength}, type(self).__name__)
         names = getattr(self, "feature_names_in_", None)
         if self.strength == 1:
-            # the preprocessing or the model may refuse some of them
+            # The preprocessing or the model may reject some numbers, even in removed columns.
             numbers = self._fitted.preprocess is not None or bool(self._fitted.source.input.finite)
-            # one row of the background stands in for removed columns that are absent or hold anything at all
+            # A background row replaces removed columns, which may be absent or contain any values.
             X = fill_columns(as_numpy(X), self._raw_removed, self._fitted.row, names, numbers=numbers)
         elif is_frame(X) and names is not None:
-            given = {str(name) for name in X.columns}
-            if absent := [str(names[i]) for i in self._raw_removed if str(names[i]) not in given]:
+            columns = {str(name) for name in X.columns}
+            if absent := [str(names[i]) for i in self._raw_removed if str(names[i]) not in columns]:
                 raise ValueError(
                     "The feature names should match those that were passed during fit: X lacks "
-                    f"{absent}, needed with strength={self.strength}. With strength=1 removed columns may be absent"
+                    f"{absent}, which strength={self.strength} needs. Add these columns, or set strength=1, for which "
+                    "removed columns may be absent"
                 )
         return self._fitted.check(X, self)

@@ -457,7 +457,7 @@ def test_names_with_colons_brackets_and_spaces():
     np.testing.assert_allclose(total(decomposer, frame), model.predict(frame), rtol=0, atol=1e-5)
     clash = pd.DataFrame(X, columns=["a:b", "a", "b"])
     model = xgb.XGBRegressor(**SMALL).fit(clash, y)
-    with pytest.raises(ValueError, match="would both be called 'a:b'"):
+    with pytest.raises(ValueError, match="would both have the column name 'a:b'"):
         GlexDecomposer(model).fit(clash)
     names = GlexDecomposer(model, separator=" x ").fit(clash).get_feature_names_out()
     assert {"a:b", "a x b"} <= set(names)
@@ -629,7 +629,7 @@ def test_interactions_of_224_classes_are_refused_with_their_size(monkeypatch):
     decomposer = GlexDecomposer(model).fit(X)
     many = np.broadcast_to(X[:1], (10_000_000, 6))
     monkeypatch.setattr(FittedModel, "check", lambda self, X, estimator: X)  # no copy of the rows, either
-    with pytest.raises(MemoryError, match=r"shape \(224, 6, 6, 10000000\).* take 600\.8 GiB"):
+    with pytest.raises(MemoryError, match=r"shape \(224, 6, 6, 10000000\).* needs 600\.8 GiB"):
         decomposer.shap_interaction_values(many)
 
 

@@ -229,7 +229,7 @@ def test_removed_columns_never_matter():
     with pytest.raises(ValueError, match="feature names"):
         remover.predict(FRAME[["hours", "age", "sex", "noise"]])
     partly = FeatureRemover(MODEL, ["sex"], strength=0.5).fit(FRAME)
-    with pytest.raises(ValueError, match=r"feature names .* lacks \['sex'\], needed with strength=0\.5"):
+    with pytest.raises(ValueError, match=r"feature names .* lacks \['sex'\], which strength=0\.5 needs"):
         partly.predict(FRAME.drop(columns="sex"))
 
     array = FRAME.to_numpy()
@@ -301,9 +301,7 @@ def test_around_a_pipeline():
     assert half.removed_features_ == encoded[:1]
     with pytest.raises(ValueError, match="feature names"):
         half.predict(PEOPLE.drop(columns="sex"))
-    with pytest.raises(
-        ValueError, match=r"'Sex'; known are the raw columns \['sex', .*'onehotencoder__sex_man'"
-    ):
+    with pytest.raises(ValueError, match=r"'Sex'\. The raw columns are \['sex', .*'onehotencoder__sex_man'"):
         FeatureRemover(fitted, ["Sex"]).fit(PEOPLE)
     array = FeatureRemover(make_pipeline(StandardScaler(), small()), [1]).fit(
         PEOPLE.iloc[:, 1:].to_numpy(), Y
@@ -319,7 +317,7 @@ def test_a_raw_column_is_found_wherever_it_varies():
     pipeline = people_pipeline().fit(PEOPLE[["sex", "age"]], Y)
     remover = FeatureRemover(pipeline, "sex").fit(frame)
     assert len(remover.removed_features_) == 2
-    with pytest.warns(UserWarning, match="'sex' changes nothing after the preprocessing"):
+    with pytest.warns(UserWarning, match="'sex' on the background changes nothing after the preprocessing"):
         FeatureRemover(pipeline, "sex").fit(frame[:100])
 
 
@@ -411,11 +409,11 @@ def test_weights_of_rows_are_not_those_of_queries():
 
 @pytest.mark.mutation
 def test_bad_input():
-    with pytest.raises(ValueError, match=r"pass X.collect\(\)"):
+    with pytest.raises(ValueError, match=r"Pass X.collect\(\)"):
         FeatureRemover(MODEL, ["sex"]).fit(pl.DataFrame(FRAME.to_dict("list")).lazy())
     for features, message in [
-        (["height"], "unknown feature 'height'; known are 'sex'"),
-        ([4], "feature 4, but there are 4"),
+        (["height"], "unknown feature 'height'. The features are 'sex'"),
+        ([4], "position 4, but there are 4"),
         ([], "features is empty"),
         ([True, False], "mask of length 2"),
         (3.5, "features must be"),
@@ -542,7 +540,8 @@ def test_columns_mixed_by_the_preprocessing_warn(container):
     mixing = make_pipeline(products, small()).fit(given, target)
     names = ["a", "a b", "a c"] if container in ("pandas", "polars") else ["x0", "x0 x1", "x0 x2"]
     with pytest.warns(
-        MixedColumnsWarning, match=rf"the columns \['{names[1]}', '{names[2]}'\] are made of others"
+        MixedColumnsWarning,
+        match=rf"the columns \['{names[1]}', '{names[2]}'\] after the preprocessing are computed",
     ):
         remover = FeatureRemover(mixing, [0]).fit(given)
     assert remover.removed_features_ == names
@@ -559,7 +558,9 @@ def test_one_filled_gap_makes_a_column_mixed():
     gaps.loc[7, "income"] = np.nan
     imputer = KNNImputer().set_output(transform="pandas")
     model = make_pipeline(imputer, small()).fit(gaps, gaps["age"])
-    with pytest.warns(MixedColumnsWarning, match=r"\['income'\] are made of others than \['protected'\]"):
+    with pytest.warns(
+        MixedColumnsWarning, match=r"\['income'\] after the preprocessing are computed from \['protected'\]"
+    ):
         FeatureRemover(model, "protected").fit(gaps)
     assert FeatureRemover(model, "protected").fit(gaps.drop(index=7)).removed_features_ == ["protected"]
 

@@ -643,7 +643,7 @@ def test_entries_of_a_sparse_matrix_stored_twice_are_added(model_of):
 def test_sparse_input_on_which_members_disagree():
     model = voting(xgb.XGBRegressor(n_estimators=3), DecisionTreeRegressor(**TREE)).fit(X, Y)
     decomposer = GlexDecomposer(model).fit(X)
-    with pytest.raises(ValueError, match="members disagree on what a sparse matrix does not store"):
+    with pytest.raises(ValueError, match="estimators of the ensemble read its unstored entries differently"):
         decomposer.transform(sp.csr_matrix(X))
 
 
@@ -651,7 +651,9 @@ def test_sparse_input_on_which_members_disagree():
 def test_values_that_the_model_refuses_are_refused(model_of):
     rows = X[:5].copy()
     rows[2, 0] = np.nan
-    with pytest.raises(ValueError, match="Input X contains NaN in column 0: this model takes no missing"):
+    with pytest.raises(
+        ValueError, match="Input X contains NaN in column 0, but this model does not accept missing"
+    ):
         GlexDecomposer(model_of("boosting")).fit(X).transform(rows)
     with pytest.raises(ValueError, match="Input X contains NaN"):
         GlexDecomposer(model_of("boosting")).fit(rows)

@@ -1,4 +1,4 @@
-"""Take Dask collections as backgrounds and as rows, without an import of Dask before one is passed."""
+"""Support Dask collections as backgrounds and as rows; Dask is imported only when a user passes a collection."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Class = TypeVar("Class", bound=type)
 
 
 def lazy_on_dask(*methods: str, example_row: Callable[[Any, Any], Any]) -> Callable[[Class], Class]:
-    """Make methods of an estimator lazy where their last argument, the rows X, is a Dask collection.
+    """Make methods of an estimator lazy if their last argument, the rows X, is a Dask collection.
 
-    A class decorator runs after scikit-learn has wrapped ``transform`` for ``set_output``. The wrapper is outside of
-    that one, which would compute a lazy result.
+    A class decorator runs after scikit-learn has wrapped ``transform`` for ``set_output``. It must wrap that wrapper,
+    which would otherwise compute a lazy result.
 
     Parameters
     ----------
     *methods : str
-        Names of methods that take rows. Of ``fit_transform``, the rows are the first argument.
+        Names of methods that take rows. For ``fit_transform``, the rows are the first argument.
     example_row : callable
-        Takes the fitted estimator and X; returns one row of the background in the form that X has. It goes through the
-        method at once, for the shape and type of the result.
+        Function of the fitted estimator and X that returns one background row in the container of X. The method runs
+        on this row at once, to learn the shape and dtype of the result.
 
     Returns
     -------
@@ -42,9 +42,8 @@ def lazy_on_dask(*methods: str, example_row: Callable[[Any, Any], Any]) -> Calla
         for name in methods:
             make_lazy = _fit_then_transform if name == "fit_transform" else _per_partition
             descriptor = cls.__dict__.get(name)
-            if isinstance(
-                descriptor, _AvailableIfDescriptor
-            ):  # the method stays available under its condition only
+            if isinstance(descriptor, _AvailableIfDescriptor):
+                # Wrap the function inside the descriptor, so that the method keeps its condition.
                 descriptor.fn = make_lazy(descriptor.fn, example_row)
             else:
                 setattr(cls, name, make_lazy(getattr(cls, name), example_row))
@@ -54,7 +53,7 @@ def lazy_on_dask(*methods: str, example_row: Callable[[Any, Any], Any]) -> Calla
 
 
 def partitions_of(X: Any, sample_weight: Any) -> Partitions | None:
-    """Return the partitions of a Dask collection with their weights, lazily; None for anything else."""
+    """Return the lazy partitions of a Dask collection with their weights; None if X is not a Dask collection."""
     if not is_dask(X):
         return None
     from skglex._dask._partitions import Partitions
@@ -65,13 +64,14 @@ def partitions_of(X: Any, sample_weight: Any) -> Partitions | None:
 def partitioned_background(
     partitions: Partitions, read: Callable[..., Any], read_and_check: Callable[..., Any]
 ) -> PartitionedBackground:
-    """Return rows in partitions as a background."""
+    """Return the rows of some partitions as a background; see `PartitionedBackground`."""
     from skglex._dask._background import PartitionedBackground
 
     return PartitionedBackground(partitions, read, read_and_check)
 
 
 def is_dask(X: Any) -> bool:
+    """Return whether X is a Dask collection."""
     return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 

@@ -1,4 +1,4 @@
-"""A background that stays in partitions: averages over it are sums over them, and no row is gathered."""
+"""Average over a background that stays in Dask partitions: averages are sums over partitions, and no row is moved."""
 
 from __future__ import annotations
 
@@ -17,52 +17,56 @@ from skglex._dask._partitions import Partitions, active_client, check_weight, sh
 from skglex._leaves import Background, Empirical, LeafEnsemble, LeafGames, Players, RankedSubsets
 from skglex._utils import Execution, budgets
 
-# Partitions whose sums one task adds.
+# Number of partitions whose sums are added in one task.
 _FAN_IN = 8
 _LOCK = Lock()
 _IN_PARTITIONS = (
-    "this needs all rows of the background in one place, but they are in the partitions of a Dask collection. Pass "
-    "rows X, or fit with n_background, which draws a sample"
+    "this method needs all background rows in memory, but they are in the partitions of a Dask collection. Pass rows "
+    "X, or fit with n_background, which draws a sample"
 )
 _NO_ACCESS = (
-    "the background of this decomposer is in the partitions of a Dask collection, which a copy (pickled, or sent to a "
-    "worker) does not have. Ask the fitted decomposer itself"
+    "this decomposer is a copy (pickled, or sent to a worker) without access to the background, which is in the "
+    "partitions of a Dask collection. Call the method of the decomposer that was fitted"
 )
 
 
 class PartitionedBackground:
-    """A binned background in the partitions of a Dask collection.
+    """Hold a binned background in the partitions of a Dask collection.
 
-    With a cluster the binned partitions stay in the memory of its workers, for as long as this object lives. Without,
-    they are read and binned anew for each average, so that no more than one partition per thread is in memory.
+    With a cluster, the binned partitions stay in the memory of its workers while this object exists. Without a
+    cluster, every average reads and bins the partitions again, so that each thread holds one partition in memory.
 
     Parameters
     ----------
     partitions : Partitions
+        The rows and their weights.
     read : callable
-        From a partition's rows and weights to its `Background`, whose weights are scaled by a power of two, and the
-        exponent of that.
-    prove : callable
-        The same, with a proof that the model was read exactly.
+        Function of a partition's rows and weights that returns its `Background`, with weights divided by a power of
+        two, and the exponent of this power.
+    read_and_check : callable
+        The same with an additivity check.
     """
 
     def __init__(
         self,
         partitions: Partitions,
         read: Callable[[Any, Any], tuple[Background, int]],
-        prove: Callable[[Any, Any], tuple[Background, int]],
+        read_and_check: Callable[[Any, Any], tuple[Background, int]],
     ) -> None:
-        kept = active_client() is not None
-        proved = _read_all(partitions, prove)
-        if kept:
-            proved = list(dask.persist(*proved))
-        self._parts = proved if kept else _read_all(partitions, read)
-        sizes = dask.compute(*[delayed(_size)(part) for part in proved])
+        has_cluster = active_client() is not None
+        checked = _read_all(partitions, read_and_check)
+        if has_cluster:
+            checked = list(dask.persist(*checked))
+        self._parts = checked if has_cluster else _read_all(partitions, read)
+        sizes = dask.compute(*[delayed(_size)(part) for part in checked])
         n_rows, mantissa, squares, exponent = (np.array(column) for column in zip(*sizes))
         self.n_rows = int(n_rows.sum())
         self._rows = [part for part, n in zip(partitions.rows, n_rows) if n]
         if not mantissa.any():
-            raise ValueError("sample_weight is zero for every row: the background would be empty")
+            raise ValueError(
+                "sample_weight is zero for every row, so the background would be empty. Pass at least one positive "
+                "weight"
+            )
         exponent -= exponent[mantissa > 0].max()
         scaled = np.ldexp(mantissa, exponent)
         self.total = float(scaled.sum())
@@ -74,9 +78,9 @@ class PartitionedBackground:
         return {**self.__dict__, "_parts": None, "_rows": None}
 
     def average(self, compute: Callable[[Background], NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The average over all rows of what ``compute`` averages over those of one partition.
+        """Average over all rows; ``compute`` averages over the rows of one partition.
 
-        Added in the order of the partitions, whichever worker had them, so it is the same on any cluster.
+        The averages are added in the order of the partitions, so that the result is the same on every cluster.
         """
         if self._parts is None:
             raise ValueError(_NO_ACCESS)
@@ -92,16 +96,17 @@ class PartitionedBackground:
         return average
 
     def changed_columns(self, compare: Callable[[Any, Any], NDArray[np.bool_]], X: Any) -> NDArray[np.bool_]:
-        """Return where ``compare`` is true for the rows of any partition and those of the next.
+        """Return the columns for which ``compare`` is true in any partition.
 
-        The first partition follows the last. Rows are as the user passed them, not binned.
+        It compares the rows of a partition with those of the next one; the first partition follows the last. The rows
+        are those that the user passed, before they are binned.
         """
         task = share(compare)
-        found = [delayed(_call)(task, *pair) for pair in zip(self._rows, [*self._rows[1:], self._rows[0]])]
-        return np.asarray(np.any(dask.compute(*found), axis=0))
+        changed = [delayed(_call)(task, *pair) for pair in zip(self._rows, [*self._rows[1:], self._rows[0]])]
+        return np.asarray(np.any(dask.compute(*changed), axis=0))
 
     def in_memory(self) -> Background:
-        """Raise: the rows are in partitions."""
+        """Raise a ValueError, since the rows are in partitions."""
         raise ValueError(_IN_PARTITIONS)
 
 
@@ -113,7 +118,7 @@ class PartitionedEmpirical:
 
     def __init__(self, background: PartitionedBackground) -> None:
         self.background = background
-        self._kept: dict[tuple[Any, ...], NDArray[np.float64]] = {}
+        self._cache: dict[tuple[Any, ...], NDArray[np.float64]] = {}
 
     def joint_weights(
         self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], execution: Execution
@@ -154,21 +159,21 @@ class PartitionedEmpirical:
 
     def _has_room(self, size: int) -> bool:
         """Return whether so many more weights may be kept."""
-        return sum(map(len, self._kept.values())) + size <= budgets.kept_dask_weights
+        return sum(map(len, self._cache.values())) + size <= budgets.kept_dask_weights
 
     def _keep(
         self, key: tuple[Any, ...], size: int, compute: Callable[..., NDArray[np.float64]]
     ) -> NDArray[np.float64]:
         with _LOCK:  # Several threads request parts of the same weights.
-            if key not in self._kept:
+            if key not in self._cache:
                 if not self._has_room(size):
                     raise ValueError(
-                        f"the weights of the leaves are {size:,} numbers more, and a background in Dask partitions "
-                        f"keeps {budgets.kept_dask_weights:,} at most. Set max_interaction (2 gives main effects and pairs), or "
-                        "n_background, to draw a sample"
+                        f"the weights of the leaves are {size:,} more numbers, but a background in Dask partitions "
+                        f"caches at most {budgets.kept_dask_weights:,}. Set max_interaction (2 gives main effects and "
+                        "pairs), or n_background, which draws a sample"
                     )
-                self._kept[key] = self.background.average(compute) if size else np.empty(0)
-            return self._kept[key]
+                self._cache[key] = self.background.average(compute) if size else np.empty(0)
+            return self._cache[key]
 
 
 def _digest(array: NDArray[np.int64]) -> bytes:
@@ -189,7 +194,7 @@ def _call(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def _size(part: tuple[Background, int]) -> tuple[int, float, float, int]:
-    """Number of rows, and the sums of their weights and of the squares, as numbers and a power of two."""
+    """Return the number of rows, the sums of their weights and squared weights, and the exponent that scales both."""
     background, exponent = part
     return len(background.weight), background.total, float((background.weight**2).sum()), exponent
 

@@ -1,4 +1,4 @@
-"""A Dask collection of rows, with weights, partition by partition."""
+"""Hold the partitions of a Dask collection of rows, with their weights."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from sklearn.utils import check_random_state
 from skglex._dask import is_dask
 from skglex._input import is_frame, take_rows
 
-_EMPTY = "Found array with 0 sample(s) while a minimum of 1 is required: all partitions of X are empty"
+_EMPTY = (
+    "Found array with 0 sample(s) while a minimum of 1 is required: all partitions of X are empty. Pass a collection "
+    "with rows"
+)
 
 
 def rows_of(X: Any) -> list[Delayed]:
-    """The partitions of a data frame or series, or the blocks of rows of an array."""
+    """Return the partitions of a data frame or a series, or the blocks of rows of an array."""
     if isinstance(X, da.Array):
         if X.ndim == 2:
             X = X.rechunk({1: -1})
@@ -27,7 +30,7 @@ def rows_of(X: Any) -> list[Delayed]:
 
 
 def share(value: Any) -> Any:
-    """One node that all tasks have in common; where there is a cluster, its workers are sent the value right away."""
+    """Return one graph node with a value for all tasks; if there is a cluster, send the value to its workers now."""
     client = active_client()
     if client is not None:
         (value,) = client.scatter([value], broadcast=True, hash=False)
@@ -35,24 +38,35 @@ def share(value: Any) -> Any:
 
 
 def active_client() -> Any:
-    """The client of the cluster that would compute now, or None."""
+    """Return the client of the cluster that Dask would compute on now, or None."""
     owner = getattr(dask.base.get_scheduler(), "__self__", None)
     return owner if hasattr(owner, "scatter") else None
 
 
 class Partitions:
-    """The rows given to ``fit`` and their weights (None: equal), lazily.
+    """Hold the rows passed to ``fit`` and their weights as lazy partitions.
 
     Parameters
     ----------
     X : dask Array or DataFrame
+        The rows.
     sample_weight : dask Array or Series, array-like, or None
+        Their weights. None: equal weights.
+
+    Attributes
+    ----------
+    rows : list of Delayed
+        The rows of each partition.
+    weights : list of Delayed, or of None
+        Their weights.
+    chosen : ndarray, int64
+        Positions of the rows drawn by `sample`.
     """
 
     def __init__(self, X: Any, sample_weight: Any) -> None:
         if not (is_frame(X) or (isinstance(X, da.Array) and X.ndim == 2)):
             raise ValueError(
-                "expected a Dask DataFrame, or a Dask Array of two dimensions; got a "
+                "X must be a Dask DataFrame, or a Dask Array of two dimensions; got a "
                 f"{type(X).__name__}, dimensions: {getattr(X, 'ndim', 'unknown')}"
             )
         self.rows = rows_of(X)
@@ -61,7 +75,7 @@ class Partitions:
         )
 
     def first_row(self) -> Any:
-        """The first row there is, in the form that X has."""
+        """Compute the first row of the first partition that is not empty."""
         for part in self.rows:
             row = delayed(_first)(part).compute()
             if _length(row):
@@ -69,7 +83,7 @@ class Partitions:
         raise ValueError(_EMPTY)
 
     def sample(self, n: int, random_state: Any) -> tuple[Any, NDArray[np.float64] | None]:
-        """Rows drawn as from one table, and their weights; their positions are noted in ``chosen``."""
+        """Draw rows from all partitions; return them with their weights, and store their positions in ``chosen``."""
         lengths = np.array(dask.compute(*[delayed(_length)(part) for part in self.rows]), dtype=np.int64)
         total = int(lengths.sum())
         if not total:
@@ -78,45 +92,45 @@ class Partitions:
         if n < total:
             chosen = np.sort(check_random_state(random_state).choice(total, n, replace=False))
         ends = np.cumsum(lengths)
-        of_row = np.searchsorted(ends, chosen, side="right")
-        taken: list[Any] = []
+        partition_of_row = np.searchsorted(ends, chosen, side="right")
+        parts: list[Any] = []
         weights: list[Any] = []
-        for p in np.unique(of_row):
-            inside = chosen[of_row == p] - (ends[p] - lengths[p])
-            taken.append(delayed(take_rows)(self.rows[p], inside))
+        for p in np.unique(partition_of_row):
+            positions = chosen[partition_of_row == p] - (ends[p] - lengths[p])
+            parts.append(delayed(take_rows)(self.rows[p], positions))
             if self.weights[p] is not None:
-                weights.append(delayed(_take_weight)(self.weights[p], inside, int(lengths[p])))
-        taken, weights = dask.compute(taken, weights)
+                weights.append(delayed(_take_weight)(self.weights[p], positions, int(lengths[p])))
+        parts, weights = dask.compute(parts, weights)
         weight = np.concatenate(weights) if weights else None
         self.chosen = chosen
-        return _stack(taken), weight
+        return _stack(parts), weight
 
 
 def _align(X: Any, sample_weight: Any) -> list[Any]:
-    """The weights of each partition of X."""
+    """Return the weights of each partition of X; raise if they are not partitioned in the same way."""
     n_parts = len(rows_of(X))
     if not is_dask(sample_weight):
         lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
         if np.isnan(lengths).any():
             raise ValueError(
-                f"sample_weight is a {type(sample_weight).__name__}, and the partitions of X have unknown lengths: "
-                "pass a Dask collection with the partitions of X, say one of its columns"
+                f"sample_weight is a {type(sample_weight).__name__}, but the partitions of X have unknown lengths. "
+                "Pass a Dask collection with the same partitions as X, for example a column of X"
             )
         sample_weight = da.from_array(np.asarray(sample_weight), chunks=-1)
     if isinstance(sample_weight, da.Array) and isinstance(X, da.Array):
-        known = not (np.isnan(X.chunks[0]).any() or np.isnan(sample_weight.shape).any())
-        if known and sample_weight.shape != X.shape[:1]:
-            raise ValueError(f"sample_weight has the shape {sample_weight.shape}, expected {X.shape[:1]}")
-        if known:
+        has_lengths = not (np.isnan(X.chunks[0]).any() or np.isnan(sample_weight.shape).any())
+        if has_lengths and sample_weight.shape != X.shape[:1]:
+            raise ValueError(f"sample_weight must have the shape {X.shape[:1]}; got {sample_weight.shape}")
+        if has_lengths:
             sample_weight = sample_weight.rechunk((X.chunks[0],))
     weights = rows_of(sample_weight)
-    ours, theirs = getattr(X, "divisions", (None,)), getattr(sample_weight, "divisions", (None,))
-    differ = ours[0] is not None and theirs[0] is not None and ours != theirs
+    divisions, weight_divisions = (getattr(part, "divisions", (None,)) for part in (X, sample_weight))
+    differ = divisions[0] is not None and weight_divisions[0] is not None and divisions != weight_divisions
     if len(weights) != n_parts or differ:
         raise ValueError(
             f"sample_weight has {len(weights)} partitions, X has {n_parts}"
             + (", with other divisions" if differ else "")
-            + ": pass weights with the partitions of X, say one of its columns"
+            + ". Pass weights with the same partitions as X, for example a column of X"
         )
     return weights
 
@@ -134,14 +148,17 @@ def _take_weight(weight: Any, rows: NDArray[np.int64], n: int) -> NDArray[np.flo
 
 
 def check_weight(weight: Any, n: int) -> NDArray[np.float64]:
-    """The weights of one partition, of n rows, as numbers."""
+    """Return the weights of a partition of n rows as float64; raise unless there is a valid weight for every row."""
     if weight is None:
         return np.ones(n)
     out = np.asarray(weight, dtype=np.float64)
     if out.shape != (n,):
-        raise ValueError(f"a partition of X has {n} rows, its sample_weight has the shape {out.shape}")
-    if not (np.isfinite(out).all() and (out >= 0).all()):
-        raise ValueError("sample_weight must be finite and not negative")
+        raise ValueError(
+            f"a partition of X has {n} rows, but its sample_weight has the shape {out.shape}. Pass one weight per row"
+        )
+    valid = np.isfinite(out) & (out >= 0)
+    if not valid.all():
+        raise ValueError(f"sample_weight must be finite and not negative; got {out[~valid][0]}")
     return out
 
 

@@ -1,4 +1,4 @@
-"""Methods that take rows, lazily on Dask collections: partition by partition, the fitted estimator sent once."""
+"""Run methods on the rows of a Dask collection lazily, partition by partition; the fitted estimator is sent once."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def map_rows(
     kwargs: dict[str, Any],
     example_row: Callable[[Any, Any], Any],
 ) -> Any:
-    """Return ``estimator.method(*args, X)`` as a Dask array, or as a Dask data frame if ``set_output`` asks for one.
+    """Return ``estimator.method(*args, X)`` as a Dask array, or as a Dask data frame if ``set_output`` requests one.
 
     Run one background row through the method to learn the shape and dtype of the result; X itself is not computed.
     """
     check_is_fitted(estimator)
     container = _container(estimator) if method == "transform" else "default"
-    alone = _for_workers(estimator)
-    call = getattr(alone, method)
-    meta = np.asarray(call(*args, example_row(alone, X), **kwargs))[:0]
-    names = alone.get_feature_names_out() if container == "pandas" else None
-    task = share(alone)
+    worker_estimator = _for_workers(estimator)
+    call = getattr(worker_estimator, method)
+    meta = np.asarray(call(*args, example_row(worker_estimator, X), **kwargs))[:0]
+    names = worker_estimator.get_feature_names_out() if container == "pandas" else None
+    task = share(worker_estimator)
     if names is not None and is_frame(X):
         import pandas as pd
 
@@ -58,7 +58,7 @@ def map_rows(
 def _values_of(
     part: Any, estimator: Any, method: str, meta: NDArray[Any], args: Any = (), kwargs: Any = None
 ) -> NDArray[Any]:
-    """What the method gives for one partition, which may be empty."""
+    """Return the result of the method for one partition, which may be empty."""
     if not part.shape[0]:
         return meta
     return np.asarray(getattr(estimator, method)(*args, part, **(kwargs or {})))
@@ -71,21 +71,22 @@ def _frame_of(part: Any, estimator: Any, method: str, meta: NDArray[Any], names:
 
 
 def _for_workers(estimator: Any) -> Any:
-    """A copy that returns arrays, in one thread: Dask runs several partitions at a time."""
-    alone = copy(estimator)
-    alone.n_jobs, alone.verbose = 1, 0
-    if hasattr(alone, "set_output"):
-        vars(alone).pop("_sklearn_output_config", None)  # shared with the original
-        alone.set_output(transform="default")
-    return alone
+    """Return a copy that returns arrays and runs in one thread, since Dask runs several partitions at a time."""
+    worker_estimator = copy(estimator)
+    worker_estimator.n_jobs, worker_estimator.verbose = 1, 0
+    if hasattr(worker_estimator, "set_output"):
+        # The shallow copy shares this dict with the original, which `set_output` would change.
+        vars(worker_estimator).pop("_sklearn_output_config", None)
+        worker_estimator.set_output(transform="default")
+    return worker_estimator
 
 
 def _container(estimator: Any) -> str:
     container = str(_get_output_config("transform", estimator)["dense"])
     if container not in ("default", "pandas"):
         raise ValueError(
-            f"transform of a Dask collection returns Dask arrays or data frames of pandas, not {container!r}. Use "
-            'set_output(transform="pandas") or "default"'
+            f"set_output(transform={container!r}) is not supported if X is a Dask collection: transform returns a Dask "
+            'array or a Dask data frame of pandas. Use set_output(transform="pandas") or "default"'
         )
     return container
 

@@ -1,4 +1,4 @@
-"""From what users pass (arrays, sparse matrices, data frames) to numbers, and to bins."""
+"""Convert the rows that users pass (arrays, sparse matrices, data frames) to numbers, and to bins of a model's grid."""
 
 from skglex._input._bins import bin_all, iter_binned, iter_bins, map_chunks
 from skglex._input._categories import categories_of, column_values, name_categories, raw_column

@@ -1,4 +1,4 @@
-"""Rows as bins of a model's grid."""
+"""Convert rows to bins of a model's grid."""
 
 from __future__ import annotations
 
@@ -20,18 +20,29 @@ from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, row
 def iter_bins(
     X: Any, spec: InputSpec, grid: Grid, execution: Execution, width: int = 0, dtype: Any = np.float64
 ) -> Iterator[tuple[int, int, NDArray[Any]]]:
-    """Yield the bins of X chunk by chunk: first row, last row + 1, bins.
+    """Yield the bins of X chunk by chunk.
 
     Parameters
     ----------
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        Rows after the preprocessing.
     spec : InputSpec
+        How the model reads its input.
     grid : Grid
+        The features that the model splits on, and their bins.
     execution : Execution
+        Execution options.
     width : int
-        Numbers of output per row. Where the output is copied chunk by chunk, chunks are short enough for a buffer.
+        Count of output numbers per row. If the output of each chunk is copied, a chunk's output fits into a buffer.
     dtype : dtype
-        Type of the output. A chunk of float64 that holds all rows needs no buffer.
+        Type of the output. If it is float64 and one chunk holds all rows, the output is not copied.
+
+    Yields
+    ------
+    start, stop : int
+        First row of the chunk, and the row after its last.
+    bins : ndarray of shape (n_used_features, stop - start)
+        Bins of the rows.
     """
     size = max(scaled(budgets.bin_bytes) // (8 * max(len(grid.features), 1)), 1024)
     ranges = _ranges(0, X.shape[0], size)
@@ -43,7 +54,7 @@ def iter_bins(
 
 
 def iter_binned(bins: NDArray[Any], width: int) -> Iterator[tuple[int, int, NDArray[Any]]]:
-    """Yield chunks of rows that are binned already, as `iter_bins` does."""
+    """Yield chunks of binned rows in the form of `iter_bins`."""
     for start, stop in _ranges(0, bins.shape[1], rows_at_a_time(width)):
         yield start, stop, np.ascontiguousarray(bins[:, start:stop])
 
@@ -54,9 +65,9 @@ def map_chunks(
     compute: Callable[[NDArray[Any]], NDArray[Any]],
     dtype: Any = np.float64,
 ) -> NDArray[Any]:
-    """Compute an array of a shape, rows last, chunk of rows by chunk.
+    """Compute an array chunk by chunk of rows; the rows are its last axis.
 
-    ``compute`` takes the bins of a chunk and returns float64. What it returns for all rows at once is not copied.
+    ``compute`` takes the bins of a chunk and returns float64. If one chunk holds all rows, its result is not copied.
     """
     out = None
     for start, stop, bins in chunks:
@@ -80,17 +91,17 @@ def bin_rows(
     stop: int | None = None,
     execution: Execution = DEFAULT_EXECUTION,
 ) -> NDArray[Any]:
-    """Bins of the rows ``start <= r < stop`` of X, of shape (n_used_features, n_rows)."""
+    """Return the bins of the rows ``start <= r < stop`` of X: shape (n_used_features, n_rows)."""
     stop = X.shape[0] if stop is None else stop
     out = np.empty((len(grid.features), stop - start), dtype=grid.dtype)
-    # an array is shared out among threads; what is not an array spends its time in Python
+    # Only arrays are divided among threads: binning a data frame or a sparse matrix mostly runs Python code.
     chunks = row_chunks(stop - start) if isinstance(X, np.ndarray) else [(0, stop - start)]
     execution.run(_bin_part, [(X, spec, grid, start + a, start + b, a, out) for a, b in chunks])
     return out
 
 
 def bin_all(X: Any, spec: InputSpec, grid: Grid, execution: Execution = DEFAULT_EXECUTION) -> NDArray[Any]:
-    """Bin all rows, chunk by chunk within the memory set aside for columns."""
+    """Bin all rows. Chunks keep the numeric columns within the memory budget."""
     shape = (len(grid.features), X.shape[0])
     return map_chunks(iter_bins(X, spec, grid, execution, shape[0]), shape, lambda bins: bins, grid.dtype)
 
@@ -98,36 +109,10 @@ def bin_all(X: Any, spec: InputSpec, grid: Grid, execution: Execution = DEFAULT_
 def _bin_part(
     X: Any, spec: InputSpec, grid: Grid, start: int, stop: int, at: int, out: NDArray[np.unsignedinteger]
 ) -> None:
-    columns = np.empty((len(grid.features), stop - start))
-    if is_frame(X) or spec.encoders or (spec.by_value and spec.categories):
-        if is_frame(X):
-            spec = replace(spec, categories=categories_of(X, spec))
-        rows = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
-        for column, feature in zip(columns, grid.features):
-            column[:] = column_values(rows, int(feature), spec)
-    elif sp.issparse(X):
-        if spec.sparse_is_missing is None:
-            raise ValueError(
-                "X is sparse, and the model's members disagree on what a sparse matrix does not store: missing or 0. "
-                "Pass a dense X"
-            )
-        part = (
-            X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
-        )
-        columns[:] = _dense(part.tocsc(), np.nan if spec.sparse_is_missing else 0.0)
-    else:
-        values = X[start:stop].T[grid.features]
-        single = spec.integers_as_float32 and values.dtype != np.float64
-        columns[:] = values.astype(np.float32) if single else values
+    """Bin the rows ``start <= r < stop`` of X into the columns ``at``, ``at + 1``, ... of ``out``."""
+    columns = _read_columns(X, spec, grid, start, stop)
     if not np.isnan(spec.missing):
-        # compared as the model compares; what is too large for float32 becomes infinite
-        kind = np.float32 if grid.as_float32 else np.float64
-        with np.errstate(over="ignore"):
-            absent = columns.astype(kind, copy=False) == kind(spec.missing)
-        if is_frame(X):  # the codes of categories were compared before they became the model's
-            dtypes = list(X.dtypes)
-            absent[[is_categorical(dtypes[feature]) for feature in grid.features]] = False
-        columns[absent] = np.nan
+        _mark_missing(columns, X, spec, grid)
     if spec.finite:
         _check_finite(columns, spec, grid)
     if spec.truncates_codes:
@@ -138,8 +123,47 @@ def _bin_part(
     grid.bin(columns, out, at)
 
 
+def _read_columns(X: Any, spec: InputSpec, grid: Grid, start: int, stop: int) -> NDArray[np.float64]:
+    """Return the used features of some rows as the model's numbers: shape (n_used_features, n_rows), C-contiguous."""
+    columns = np.empty((len(grid.features), stop - start))
+    if is_frame(X) or spec.encoders or (spec.by_value and spec.categories):
+        if is_frame(X):
+            spec = replace(spec, categories=categories_of(X, spec))
+        rows = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
+        for column, feature in zip(columns, grid.features):
+            column[:] = column_values(rows, int(feature), spec)
+    elif sp.issparse(X):
+        if spec.sparse_is_missing is None:
+            raise ValueError(
+                "X is a sparse matrix, but the estimators of the ensemble read its unstored entries differently: some "
+                "as missing, some as 0. Pass a dense X"
+            )
+        part = (
+            X[start:stop].tocsc()[:, grid.features] if X.format == "csr" else X[:, grid.features][start:stop]
+        )
+        columns[:] = _dense(part.tocsc(), np.nan if spec.sparse_is_missing else 0.0)
+    else:
+        values = X[start:stop].T[grid.features]
+        single = spec.integers_as_float32 and values.dtype != np.float64
+        columns[:] = values.astype(np.float32) if single else values
+    return columns
+
+
+def _mark_missing(columns: NDArray[np.float64], X: Any, spec: InputSpec, grid: Grid) -> None:
+    """Set the values that the model counts as missing to NaN."""
+    # The model compares in its own dtype, in which values beyond the range of float32 are infinite.
+    dtype = np.float32 if grid.as_float32 else np.float64
+    with np.errstate(over="ignore"):
+        missing = columns.astype(dtype, copy=False) == dtype(spec.missing)
+    if is_frame(X):
+        # `column_values` has compared the codes of the data frame already; `columns` holds the model's codes.
+        dtypes = list(X.dtypes)
+        missing[[is_categorical(dtypes[feature]) for feature in grid.features]] = False
+    columns[missing] = np.nan
+
+
 def _check_finite(columns: NDArray[np.float64], spec: InputSpec, grid: Grid) -> None:
-    """Refuse the values that the model refuses, in the columns that it looks at."""
+    """Raise if a used feature has an infinite or missing value that the model rejects."""
     with np.errstate(over="ignore"):
         values = columns.astype(np.float32) if grid.as_float32 else columns
     bad = ~np.isfinite(values)
@@ -152,17 +176,17 @@ def _check_finite(columns: NDArray[np.float64], spec: InputSpec, grid: Grid) -> 
     name = spec.feature_names[feature] if spec.feature_names else feature
     if np.isnan(columns[used_feature, row]):
         raise ValueError(
-            f"Input X contains NaN in column {name!r}: this model takes no missing values. Impute them, in a "
-            "pipeline that ends in the model, say"
+            f"Input X contains NaN in column {name!r}, but this model does not accept missing values. Impute them, "
+            "for example in a pipeline that ends in the model"
         )
     raise ValueError(
         f"Input X contains infinity or a value too large for {values.dtype} in column {name!r}: got "
-        f"{float(columns[used_feature, row])!r}, and this model takes finite values only"
+        f"{float(columns[used_feature, row])!r}, but this model accepts finite values only. Replace or clip such values"
     )
 
 
 def _dense(part: Any, fill: float) -> NDArray[np.float64]:
-    """A CSC matrix, transposed and dense, with ``fill`` for what it does not store."""
+    """Return a CSC matrix as a dense, transposed array with ``fill`` in place of unstored entries."""
     out = np.full((part.shape[1], part.shape[0]), fill)
     part.sum_duplicates()
     column = np.repeat(np.arange(part.shape[1]), np.diff(part.indptr))

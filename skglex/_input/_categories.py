@@ -1,4 +1,4 @@
-"""One column as the model's numbers: its values, or the codes of its categories."""
+"""Convert one column to the model's numbers: its values, or the codes of its categories."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from skglex._leaves import Grid
 
 
 def raw_column(X: Any, feature: int) -> Any:
-    """One column as it is: of a data frame a series, else an array."""
-    # by position: names may occur twice where a model is trained on an array
+    """Return one column unchanged: a series from a data frame, else an array."""
+    # Use the position: if the model was trained on an array, two columns of the data frame may have the same name.
     if hasattr(X, "iloc"):
         return X.iloc[:, feature]
     if is_frame(X):
@@ -27,25 +27,25 @@ def raw_column(X: Any, feature: int) -> Any:
 
 
 def column_values(X: Any, feature: int, spec: InputSpec) -> NDArray[np.float64]:
-    """One column as the model's numbers: values, or codes of categories; missing is NaN."""
-    column, known = raw_column(X, feature), spec.categories.get(feature)
+    """Return one column as the model's numbers: values, or codes of categories; missing values are NaN."""
+    column, categories = raw_column(X, feature), spec.categories.get(feature)
     if feature in spec.encoders:
         return spec.encoders[feature](column)
     if is_frame(X):
-        return _frame_values(column, X.columns[feature], known, spec)
-    if known is not None and spec.by_value:
-        return _category_codes(column.tolist(), known)
+        return _frame_values(column, X.columns[feature], categories, spec)
+    if categories is not None and spec.by_value:
+        return _category_codes(column.tolist(), categories)
     return np.asarray(column, dtype=np.float64)
 
 
 def _frame_values(
     column: Any, name: Any, categories: NDArray[Any] | None, spec: InputSpec
 ) -> NDArray[np.float64]:
-    """One data-frame column as numbers; missing is NaN.
+    """Return a data-frame column as numbers; missing values are NaN.
 
-    A categorical column becomes the model's codes: by value where the model keeps the ``categories`` it was
-    trained on, else the column's own codes or, by ``spec.by_value``, the numbers that its categories are. By that, a
-    column that is not categorical is looked up among the ``categories``, too.
+    A categorical column becomes codes of the model. If the model stores the ``categories`` of its training data, each
+    value is looked up there. Otherwise the codes of the column are used or, with ``spec.by_value``, its categories
+    converted to numbers. With ``spec.by_value``, also the values of other columns are looked up in ``categories``.
     """
     values, codes = _categorical(column)
     if codes is None:
@@ -53,11 +53,11 @@ def _frame_values(
             return _category_codes(column.to_list(), categories)
         if categories is not None:
             raise ValueError(
-                f"column {name!r} is not categorical, but the model was trained on it as a categorical column "
-                f"with the categories {list(categories[:5])}...: convert it to a categorical column"
+                f"column {name!r} is not categorical, but the model was trained on a categorical column "
+                f"with the categories {list(categories[:5])}... Convert it to a categorical column"
             )
         return _numeric(column, name)
-    # the column's own codes, before they become the model's; none is NaN
+    # The model compares `missing` with the codes of the data frame, before it maps them to its own codes.
     codes = np.where(codes == spec.missing, -1, codes)
     if categories is None:
         return (
@@ -66,28 +66,29 @@ def _frame_values(
             else np.where(codes < 0, np.nan, codes)
         )
     position = {value: code for code, value in enumerate(categories.tolist())}
-    new = np.array([position.get(value, -1) for value in values], dtype=np.float64)
+    model_codes = np.array([position.get(value, -1) for value in values], dtype=np.float64)
     out = np.full(len(codes), np.nan)
-    known = codes >= 0
-    out[known] = new[codes[known]]
+    present = codes >= 0
+    out[present] = model_codes[codes[present]]
     if spec.unknown_is_missing:
         out[out == -1] = np.nan
     if (out == -1).any():
-        unseen = sorted({str(values[c]) for c in codes[known][out[known] == -1]})
+        unseen = sorted({str(values[c]) for c in codes[present][out[present] == -1]})
         raise ValueError(
-            f"column {name!r} has categories that the model was not trained on: {unseen[:5]}. Known are "
-            f"{list(categories[:10])}. Replace them, or make them missing"
+            f"column {name!r} has categories that the model was not trained on: {unseen[:5]}. The model was trained "
+            f"on {list(categories[:10])}. Replace the other categories, or set them to missing"
         )
     return out
 
 
 def _categorical(column: Any) -> tuple[list[Any], NDArray[np.int64] | None]:
-    """Values and codes (-1: missing) of a categorical pandas or polars column; codes None for any other."""
+    """Return the values and the codes (-1: missing) of a categorical pandas or polars column, else [] and None."""
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):
         return column.cat.categories.tolist(), np.asarray(column.cat.codes, dtype=np.int64)
     if str(column.dtype).startswith(("Categorical", "Enum")):  # polars
         strings = column.cast(str).to_list()
-        # only an Enum has an order of its own; the codes of a Categorical depend on what else was loaded
+        # Only an Enum defines the order of its categories. The codes of a Categorical depend on the other columns
+        # of the process, so its categories are sorted.
         enum = getattr(column.dtype, "categories", None) if str(column.dtype).startswith("Enum") else None
         values = sorted({s for s in strings if s is not None}) if enum is None else list(enum)
         position = {value: code for code, value in enumerate(values)}
@@ -107,13 +108,13 @@ def _numeric(column: Any, name: Any) -> NDArray[np.float64]:
         return from_polars
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"could not convert column {name!r} of dtype {column.dtype} to float: convert strings to numbers or "
-            "to a categorical column (pandas 'category'), as the model was trained"
+            f"could not convert column {name!r} of dtype {column.dtype} to float. Convert it to numbers, or to a "
+            "categorical column (pandas 'category') if the model was trained on one"
         ) from error
 
 
 def _category_codes(values: list[Any], categories: NDArray[Any]) -> NDArray[np.float64]:
-    """Positions among the categories; NaN for what is none of them."""
+    """Return the positions of values in the categories; NaN for a value that is not a category."""
     position = {value: float(code) for code, value in enumerate(categories.tolist())}
     return np.array([position.get(value, np.nan) for value in values])
 
@@ -123,38 +124,41 @@ def _as_numbers(values: list[Any], name: Any) -> NDArray[np.float64]:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"column {name!r} has the categories {values[:5]}, but the model takes numbers: encode them, in a "
-            "pipeline that ends in the model, say"
+            f"column {name!r} has the categories {values[:5]}, but the model expects numbers. Encode the categories, "
+            "for example in a pipeline that ends in the model"
         ) from error
 
 
 def is_categorical(dtype: Any) -> bool:
-    """Whether a column of a pandas or polars frame is of categories, by its dtype."""
+    """Return whether the dtype of a pandas or polars column is categorical."""
     return str(dtype).lower().startswith(("category", "categorical", "enum"))
 
 
 def categories_of(X: Any, spec: InputSpec) -> Mapping[int, NDArray[Any]]:
-    """Category values by code of the columns of a data frame, as far as the model keeps them."""
+    """Return the categories of the columns of a data frame in the order of their codes, if the model stores them."""
     if spec.frame_categories is None:
         return spec.categories
-    found = [i for i, dtype in enumerate(X.dtypes) if is_categorical(dtype)]
-    if len(found) != len(spec.frame_categories) or (spec.categories and found != sorted(spec.categories)):
-        known = [X.columns[i] for i in sorted(spec.categories)] or len(spec.frame_categories)
+    positions = [i for i, dtype in enumerate(X.dtypes) if is_categorical(dtype)]
+    n_expected = len(spec.frame_categories)
+    if len(positions) != n_expected or (spec.categories and positions != sorted(spec.categories)):
+        expected = f"{n_expected} categorical columns"
+        if spec.categories:
+            expected = f"the categorical columns {[X.columns[i] for i in sorted(spec.categories)]}"
         raise ValueError(
-            f"X has the categorical columns {[X.columns[i] for i in found]}, but the model was trained on a data frame "
-            f"whose categorical columns are {known}: convert the same columns to categorical ones"
+            f"X has the categorical columns {[X.columns[i] for i in positions]}, but the model was trained on a data "
+            f"frame with {expected}. Convert the same columns to categorical columns"
         )
-    return dict(zip(found, spec.frame_categories))
+    return dict(zip(positions, spec.frame_categories))
 
 
 def name_categories(X: Any, spec: InputSpec, grid: Grid) -> InputSpec:
-    """Name codes after the categories in X, where the model does not keep them; a code that X lacks stays as it is."""
+    """Add the names of categories that the model does not store, taken from X; codes that X lacks remain numbers."""
     names = dict(spec.categories)
     for used_feature in np.flatnonzero(grid.categorical):
         feature = int(grid.features[used_feature])
         if feature in spec.encoders:
             codes, first = np.unique(column_values(X, feature, spec).astype(np.int64), return_index=True)
             names[feature] = grid.cuts_of(int(used_feature)).astype(np.int64).astype(object)
-            found = np.asarray(raw_column(X, feature), dtype=object)[first]
-            names[feature][codes[codes >= 0]] = found[codes >= 0]
+            values = np.asarray(raw_column(X, feature), dtype=object)[first]
+            names[feature][codes[codes >= 0]] = values[codes >= 0]
     return replace(spec, categories=names)

@@ -1,4 +1,4 @@
-"""Names of features, and how users point at them."""
+"""Resolve the features that users name, join features into groups, and name the columns of the output."""
 
 from __future__ import annotations
 
@@ -15,33 +15,51 @@ from skglex._input._rows import is_frame
 def list_features(
     features: Any, names: list[str], *, X: Any = None, parameter: str = "features"
 ) -> list[Any]:
-    """The names and positions in what a user passed; a mask or a slice becomes the positions it stands for.
+    """Return a user's choice of features as a list of names and positions.
 
     Parameters
     ----------
     features : str, int, iterable of these, boolean mask, slice or callable
-        A callable gets the data frame ``X`` and returns any of the other forms.
+        The choice. A mask or a slice becomes a list of positions. A callable gets the data frame ``X`` and returns
+        any of the other forms.
     names : list of str
         Names of all features, in order.
     X : data frame, optional
+        Rows for a callable.
     parameter : str
-        Name of the parameter, for messages.
+        Name of the parameter, for error messages.
+
+    Returns
+    -------
+    list of str and int
+        The names and positions, not yet compared with ``names``.
+
+    Raises
+    ------
+    ValueError
+        The choice has none of these forms, a callable gets no data frame, or a mask has the wrong length.
     """
     if callable(features):
         if not is_frame(X):
-            raise ValueError(f"{parameter} is a callable, which needs a data frame; got {type(X).__name__}")
+            raise ValueError(
+                f"{parameter} is a callable, which needs a data frame; got {type(X).__name__}. Pass a data frame, "
+                "or names, positions or a mask"
+            )
         features = features(X)
     if isinstance(features, slice):
         features = range(*features.indices(len(names)))
     if isinstance(features, (str, int, np.integer)):
         features = [features]
     if not isinstance(features, Iterable):
-        raise ValueError(f"{parameter} must be names, positions, a mask or a callable; got {features!r}")
+        raise ValueError(
+            f"{parameter} must be a name, a position, a list of these, a mask or a callable; got {features!r}"
+        )
     items = list(features)
     if items and all(isinstance(item, (bool, np.bool_)) for item in items):
         if len(items) != len(names):
             raise ValueError(
-                f"{parameter} is a mask of length {len(items)}, but there are {len(names)} features"
+                f"{parameter} is a mask of length {len(items)}, but there are {len(names)} features. Pass one boolean "
+                "per feature"
             )
         items = np.flatnonzero(items).tolist()
     return items
@@ -50,7 +68,7 @@ def list_features(
 def resolve_features(
     features: Any, names: list[str], *, X: Any = None, parameter: str = "features"
 ) -> list[int]:
-    """Positions of the features that a user named; parameters as in `list_features`."""
+    """Return the positions of a user's choice of features; parameters as in `list_features`."""
     items = list_features(features, names, X=X, parameter=parameter)
     return [_position(item, names, parameter) for item in items]
 
@@ -58,27 +76,34 @@ def resolve_features(
 def _position(item: Any, names: list[str], parameter: str) -> int:
     if isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_)):
         if not -len(names) <= item < len(names):
-            raise ValueError(f"{parameter} names the feature {item}, but there are {len(names)} features")
+            raise ValueError(
+                f"{parameter} contains the position {item}, but there are {len(names)} features. Pass a position from "
+                f"{-len(names)} to {len(names) - 1}"
+            )
         return int(item) % len(names)
     if isinstance(item, str) and item in names:
         if names.count(item) > 1:
-            raise ValueError(f"{parameter} names {item!r}, which {names.count(item)} columns are called")
+            raise ValueError(
+                f"{parameter} contains the name {item!r}, but {names.count(item)} columns have it. Pass the position "
+                "of one of them"
+            )
         return names.index(item)
     shown = ", ".join(repr(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
-    raise ValueError(f"{parameter} names the unknown feature {item!r}; known are {shown}")
+    raise ValueError(f"{parameter} contains the unknown feature {item!r}. The features are {shown}")
 
 
 @dataclass(frozen=True)
 class FeatureGroups:
-    """Features, some of them joined into groups that count as one.
+    """Assign features to players: each player is a single feature or a group of features.
 
     Attributes
     ----------
     names : list of str
-        Name of each player: a feature on its own, or a group (at its first member's position).
+        Name of each player. A group stands at the position of its first member.
     of_feature : ndarray of shape (n_features,), int64
         The player of every feature.
     grouped : bool
+        Whether there are groups.
     """
 
     names: list[str]
@@ -86,7 +111,7 @@ class FeatureGroups:
     grouped: bool
 
     def resolve(self, features: Any, feature_names: list[str], *, X: Any) -> list[int]:
-        """Players that a user named; a feature that belongs to a group is none."""
+        """Return the positions of the players that a user names; raise if a feature belongs to a group."""
         if not self.grouped:
             return resolve_features(features, self.names, X=X)
         out = []
@@ -98,15 +123,15 @@ class FeatureGroups:
             player = int(self.of_feature[position])
             if self.names[player] != feature_names[position]:
                 raise ValueError(
-                    f"features names {feature_names[position]!r}, which belongs to the group "
-                    f"{self.names[player]!r}: name the group"
+                    f"features contains {feature_names[position]!r}, which belongs to the group "
+                    f"{self.names[player]!r}. Pass the name of the group"
                 )
             out.append(player)
         return out
 
 
 def group_features(groups: Mapping[str, Any] | None, names: list[str]) -> FeatureGroups:
-    """Join features into groups; those in no group stand on their own."""
+    """Join features into groups; every other feature is a player by itself."""
     n = len(names)
     if not groups:
         return FeatureGroups(list(names), np.arange(n), False)
@@ -114,60 +139,70 @@ def group_features(groups: Mapping[str, Any] | None, names: list[str]) -> Featur
     for group, columns in groups.items():
         members = resolve_features(columns, names, parameter=f"feature_groups[{group!r}]")
         if not members:
-            raise ValueError(f"feature_groups[{group!r}] is empty")
+            raise ValueError(
+                f"feature_groups[{group!r}] is empty. List at least one column, or drop the group"
+            )
         for position in members:
             if group_of.setdefault(position, group) != group:
                 raise ValueError(
-                    f"feature_groups puts {names[position]!r} into both {group_of[position]!r} and {group!r}"
+                    f"feature_groups contains {names[position]!r} in both {group_of[position]!r} and {group!r}. A "
+                    "column may be in one group only"
                 )
     player_names: list[str] = []
     of_feature = np.empty(n, np.int64)
-    at: dict[str, int] = {}
-    for position in range(n):
-        own = group_of.get(position)
-        if own is None or own not in at:
-            if own is not None:
-                at[own] = len(player_names)
+    player_of_group: dict[str, int] = {}
+    for position, name in enumerate(names):
+        feature_group = group_of.get(position)
+        if feature_group is None:
             of_feature[position] = len(player_names)
-            player_names.append(names[position] if own is None else str(own))
-        else:
-            of_feature[position] = at[own]
-    alone = {names[position] for position in range(n) if position not in group_of}
-    if clash := alone & set(at):
-        raise ValueError(f"feature_groups uses the name {sorted(clash)[0]!r}, which another feature has")
+            player_names.append(name)
+            continue
+        if feature_group not in player_of_group:
+            player_of_group[feature_group] = len(player_names)
+            player_names.append(str(feature_group))
+        of_feature[position] = player_of_group[feature_group]
+    ungrouped = {names[position] for position in range(n) if position not in group_of}
+    if clash := ungrouped & set(player_of_group):
+        raise ValueError(
+            f"feature_groups contains a group with the name {sorted(clash)[0]!r}, but a feature outside of the group "
+            "has the same name. Rename the group"
+        )
     return FeatureGroups(player_names, of_feature, True)
 
 
+# XGBoost rejects these characters in feature names.
 _CLEAN = str.maketrans("[]<", "___")
 
 
 def column_names(names: list[str], sets: list[tuple[int, ...]], separator: str) -> list[str]:
-    """Names of components, fit for use as XGBoost feature names; two that would be equal raise."""
-    members = [[names[i] for i in own] for own in sets]
-    columns = [(separator.join(own).translate(_CLEAN), f"the component of {own}") for own in members]
-    return _distinct(columns, "called", "rename a feature or choose another separator")
+    """Return the names of components, which are valid as XGBoost feature names; raise if two are equal."""
+    members = [[names[i] for i in players] for players in sets]
+    columns = [(separator.join(m).translate(_CLEAN), f"the component of {m}") for m in members]
+    return _distinct(columns, "Rename a feature or choose another separator")
 
 
 def output_names(components: list[str], *, remainder: bool, labels: list[Any] | None) -> list[str]:
-    """Names of all columns, for every label where there are any; two that would be equal raise."""
+    """Return the names of all columns, once per label if there are labels; raise if two are equal."""
     block = [(name, f"the component {name!r}") for name in components]
     if remainder:
         block.append(("remainder", "the remainder"))
     if labels is not None:
         block = [
-            (f"{label}__{name}".translate(_CLEAN), f"{what} of {str(label)!r}")
+            (f"{label}__{name}".translate(_CLEAN), f"{meaning} of {str(label)!r}")
             for label in labels
-            for name, what in block
+            for name, meaning in block
         ]
-    way_out = "rename a feature or a class" + (", or set remainder=False" if remainder else "")
-    return _distinct(block, "the column", way_out)
+    way_out = "Rename a feature or a class" + (", or set remainder=False" if remainder else "")
+    return _distinct(block, way_out)
 
 
-def _distinct(columns: list[tuple[str, str]], called: str, way_out: str) -> list[str]:
-    """The names among names and what they stand for; two that are equal raise."""
-    seen: dict[str, str] = {}
-    for name, what in columns:
-        if name in seen:
-            raise ValueError(f"{seen[name]} and {what} would both be {called} {name!r}: {way_out}")
-        seen[name] = what
-    return list(seen)
+def _distinct(columns: list[tuple[str, str]], way_out: str) -> list[str]:
+    """Return the names in pairs of a name and its meaning; raise if two names are equal."""
+    meanings: dict[str, str] = {}
+    for name, meaning in columns:
+        if name in meanings:
+            raise ValueError(
+                f"{meanings[name]} and {meaning} would both have the column name {name!r}. {way_out}"
+            )
+        meanings[name] = meaning
+    return list(meanings)

@@ -1,4 +1,4 @@
-"""Which of the model's features are removed: those that a user names, and those that come of raw columns."""
+"""Find the model's features to remove: features that a user names, and features computed from raw columns."""
 
 from __future__ import annotations
 
@@ -18,32 +18,52 @@ from skglex.exceptions import MixedColumnsWarning
 
 
 def expand_groups(features: Any, groups: Mapping[str, Any], names: list[str], X: Any) -> list[Any]:
-    """The features that a user named, one by one, groups by their members."""
+    """Return a user's choice of features as a list of names and positions; each group is replaced by its members."""
     items: list[Any] = []
     for item in list_features(features, names, X=X):
         grouped = isinstance(item, str) and item in groups
         items += list_features(groups[item], names) if grouped else [item]
     if not items:
-        raise ValueError(f"features is empty: name at least one feature to remove; got {features!r}")
+        raise ValueError(f"features is empty: got {features!r}. Name at least one feature to remove")
     return items
 
 
 def find_outputs(
     items: list[Any], raw_names: list[str], model_names: list[str], source: RawColumns
 ) -> tuple[set[int], list[int]]:
-    """Positions after the preprocessing of named columns, raw or not, and the raw columns that go entirely."""
+    """Find the columns after the preprocessing that are removed together with the named columns.
+
+    Parameters
+    ----------
+    items : list of str and int
+        Raw columns (names or positions) and columns after the preprocessing (names). A name that both have is the raw
+        column.
+    raw_names : list of str
+        Names of the raw columns.
+    model_names : list of str
+        Names of the columns after the preprocessing.
+    source : RawColumns
+        The preprocessing with the background.
+
+    Returns
+    -------
+    removed : set of int
+        Positions of the removed columns after the preprocessing.
+    raw : list of int
+        Positions of the raw columns of which every output is removed, in order.
+    """
     removed: set[int] = set()
     raw: set[int] = set()
-    of_raw: set[int] = set()
-    encoded = False
+    raw_outputs: set[int] = set()
+    names_output = False
     for item in items:
         if isinstance(item, str) and item not in raw_names:
             if item not in model_names:
                 raise ValueError(
-                    f"features names the unknown feature {item!r}; known are the raw columns {raw_names[:20]} and, "
-                    f"after the preprocessing, {model_names[:20]}"
+                    f"features contains the unknown feature {item!r}. The raw columns are {raw_names[:20]}, the "
+                    f"columns after the preprocessing are {model_names[:20]}"
                 )
-            encoded = True
+            names_output = True
             removed.update(resolve_features(item, model_names))
             continue
         position = resolve_features(item, raw_names)[0]
@@ -51,29 +71,30 @@ def find_outputs(
         outputs = source.outputs_of([position])
         if not outputs:
             warn_user(
-                f"the column {raw_names[position]!r} changes nothing after the preprocessing where it is permuted on "
-                "the background, so there is nothing to remove. If it has one value there, pass a background where "
-                "it varies, or name columns after the preprocessing"
+                f"permuting the column {raw_names[position]!r} on the background changes nothing after the "
+                "preprocessing, so there is nothing to remove. If the column has a single value there, pass a "
+                "background in which it varies, or name columns after the preprocessing"
             )
-        of_raw |= outputs
+        raw_outputs |= outputs
     others = [position for position in range(len(raw_names)) if position not in raw]
-    if of_raw and others and (mixed := (of_raw - removed) & source.outputs_of(others)):
+    if raw_outputs and others and (mixed := (raw_outputs - removed) & source.outputs_of(others)):
         warn_user(
-            f"after the preprocessing the columns {[model_names[i] for i in sorted(mixed)][:20]} are made of others "
-            f"than {[raw_names[i] for i in sorted(raw)][:20]} too (where rows of the background are permuted), and are "
-            "removed with all that they say of these. Use a preprocessing that keeps columns apart, or name columns "
-            "after it",
+            f"the columns {[model_names[i] for i in sorted(mixed)][:20]} after the preprocessing are computed from "
+            f"{[raw_names[i] for i in sorted(raw)][:20]} and also from other raw columns (permuting those on the "
+            "background changes them). They are removed, with the information on the other columns. Use a "
+            "preprocessing that keeps the columns apart, or name columns after the preprocessing",
             MixedColumnsWarning,
         )
-    removed |= of_raw
-    if encoded:  # all that comes of a raw column may have been named: it is not needed then
+    removed |= raw_outputs
+    if names_output:
+        # A raw column is not needed at predict if all columns computed from it were removed by name.
         raw |= {position for position in others if source.outputs_of([position], within=removed)}
     return removed, sorted(raw)
 
 
 @dataclass
 class RawColumns:
-    """Find out what the preprocessing makes of raw columns.
+    """Find the columns that the preprocessing computes from raw columns.
 
     Attributes
     ----------
@@ -82,6 +103,7 @@ class RawColumns:
     transform : callable
         The preprocessing.
     background : BackgroundLike
+        The binned background.
     """
 
     X: Any
@@ -91,7 +113,7 @@ class RawColumns:
     def outputs_of(self, positions: list[int], within: set[int] | None = None) -> set[int]:
         """Return the columns after the preprocessing that change when raw columns are permuted on the background.
 
-        The set is empty as soon as one of them is not in ``within``.
+        The set is empty if one of them is not in ``within``.
         """
         compare = partial(_changed_columns, self.transform, positions, within)
         changed = set(np.flatnonzero(self.background.changed_columns(compare, self.X)).tolist())

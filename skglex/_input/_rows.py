@@ -1,4 +1,4 @@
-"""Rows as users pass them: arrays, sparse matrices, data frames."""
+"""Check, take and change rows in the containers that users pass: arrays, sparse matrices, data frames."""
 
 from __future__ import annotations
 
@@ -12,26 +12,30 @@ from sklearn.utils import check_array
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a data frame (pandas, polars and their like)."""
+    """Return whether X is a data frame (pandas, polars and similar libraries)."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
 def as_numpy(X: Any) -> Any:
-    """Arrays of other libraries (the array API) as NumPy's; one on a GPU raises its library's TypeError."""
-    other = hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
-    return np.asarray(X) if other else X
+    """Convert an array of another library (the array API) to NumPy; for a GPU array, that library raises TypeError."""
+    is_foreign = hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
+    return np.asarray(X) if is_foreign else X
 
 
 def check_rows(X: Any, takes_objects: Callable[[], bool]) -> Any:
-    """Check arrays and sparse matrices as scikit-learn does; data frames keep their columns' types.
+    """Check arrays and sparse matrices as scikit-learn does; a data frame keeps the types of its columns.
 
-    So do arrays of objects, where the model takes them, which is asked only then: models can be slow to say it.
+    An array of objects stays one if the model accepts it. ``takes_objects`` is called for such arrays only, since it
+    can be slow.
     """
     X = as_numpy(X)
     if hasattr(X, "collect") and not hasattr(X, "shape"):
-        raise ValueError(f"X is a {type(X).__name__}, whose rows are not there yet: pass X.collect()")
+        raise ValueError(
+            f"X is a {type(X).__name__}, which does not hold rows in memory yet. Pass X.collect()"
+        )
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub":
-        return X  # as check_array would, in the time of many look-ups
+        # check_array would return the same array, but takes as long as many look-ups.
+        return X
     if not is_frame(X):
         is_object = getattr(getattr(X, "dtype", None), "kind", "") == "O"
         dtype = None if is_object and takes_objects() else "numeric"
@@ -39,20 +43,21 @@ def check_rows(X: Any, takes_objects: Callable[[], bool]) -> Any:
             X, accept_sparse=["csr", "csc"], dtype=dtype, ensure_all_finite=False, input_name="X"
         )
     if 0 in X.shape:
-        what = "sample(s)" if X.shape[0] == 0 else "feature(s)"
-        raise ValueError(f"Found array with 0 {what} (shape={X.shape}) while a minimum of 1 is required.")
+        # These are the words of check_array, which scikit-learn's estimator checks expect.
+        unit = "sample(s)" if X.shape[0] == 0 else "feature(s)"
+        raise ValueError(f"Found array with 0 {unit} (shape={X.shape}) while a minimum of 1 is required.")
     return X
 
 
 def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
-    """Some rows of an array, a sparse matrix or a data frame."""
+    """Return some rows of an array, a sparse matrix or a data frame."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X.tocsr()[rows] if sp.issparse(X) else X[rows]
 
 
 def with_columns_of(X: Any, positions: list[int], donors: Any) -> Any:
-    """A copy of X with some columns taken from the rows of ``donors``, as many as X has."""
+    """Return a copy of X with some columns taken from ``donors``, which has as many rows."""
     if hasattr(X, "iloc"):
         out = X.copy()
         for i in positions:
@@ -68,51 +73,81 @@ def with_columns_of(X: Any, positions: list[int], donors: Any) -> Any:
 
 
 def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers: bool) -> Any:
-    """X with some columns replaced by the values in ``row``; a data frame may lack them.
+    """Replace some columns of X by the values in ``row``.
 
-    Without ``numbers``, columns of numeric arrays and sparse matrices stay as they are: nothing looks at them.
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        Rows. A data frame may lack the columns.
+    positions : list of int
+        Positions of the columns.
+    row : array, sparse matrix or data frame of one row
+        The values, in the form that X has.
+    names : array-like of str, or None
+        Names of all columns, if `fit` got a data frame.
+    numbers : bool
+        Whether the values matter to the model or to the preprocessing. Otherwise numeric arrays and sparse matrices
+        are returned unchanged, since no code reads these columns.
+
+    Returns
+    -------
+    array, sparse matrix or data frame
+        A new object, or X itself if nothing is replaced.
     """
-    if not is_frame(X):
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        plain = isinstance(X, np.ndarray) and X.dtype == object
-        if not (numbers or plain) or getattr(X, "shape", (0,))[1:] != row.shape[1:] or not positions:
+    if is_frame(X):
+        complete = X.shape[1] == row.shape[1]
+        if not complete and names is None:
+            # `fit` got no column names, so there is no way to find out which columns are absent.
             return X
-        if sp.issparse(X):
-            row = row[:, positions] if sp.issparse(row) else sp.csr_matrix(as_dense(row)[:, positions])
-            return _replace_columns(X, positions, sp.csr_matrix(np.ones((X.shape[0], 1))) @ row)
-        row = as_dense(row)
-        X = X.astype(np.result_type(X.dtype, row.dtype))
-        X[:, positions] = row[:, positions]
+        fill = _fill_pandas if hasattr(X, "iloc") else _fill_polars
+        return fill(X, positions, row, None if complete else names)
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    is_object = isinstance(X, np.ndarray) and X.dtype == object
+    if not (numbers or is_object) or getattr(X, "shape", (0,))[1:] != row.shape[1:] or not positions:
         return X
-    complete = X.shape[1] == row.shape[1]
-    if not complete and names is None:  # fitted without names: nothing tells which columns are absent
-        return X
-    given = [str(name) for name in X.columns]
-    if hasattr(X, "iloc"):
-        out = X.copy(deep=False)
-        for i in positions:
-            column = row.iloc[np.zeros(len(X), np.int64), i].set_axis(X.index)
-            if complete or str(names[i]) in given:
-                out.isetitem(i if complete else [str(c) for c in out.columns].index(str(names[i])), column)
-            else:
-                out.insert(min(i, out.shape[1]), names[i], column)
-        return out
+    if sp.issparse(X):
+        row = row[:, positions] if sp.issparse(row) else sp.csr_matrix(as_dense(row)[:, positions])
+        return _replace_columns(X, positions, sp.csr_matrix(np.ones((X.shape[0], 1))) @ row)
+    row = as_dense(row)
+    X = X.astype(np.result_type(X.dtype, row.dtype))
+    X[:, positions] = row[:, positions]
+    return X
+
+
+def _fill_pandas(X: Any, positions: list[int], row: Any, names: Any) -> Any:
+    """Replace or insert columns of a pandas data frame: by position if ``names`` is None, else by name."""
+    out = X.copy(deep=False)
+    for i in positions:
+        column = row.iloc[np.zeros(len(X), np.int64), i].set_axis(X.index)
+        columns = [str(name) for name in out.columns]
+        if names is None:
+            out.isetitem(i, column)
+        elif str(names[i]) in columns:
+            out.isetitem(columns.index(str(names[i])), column)
+        else:
+            out.insert(min(i, out.shape[1]), names[i], column)
+    return out
+
+
+def _fill_polars(X: Any, positions: list[int], row: Any, names: Any) -> Any:
+    """Replace or insert columns of a polars data frame: by position if ``names`` is None, else by name."""
+    order = [str(name) for name in X.columns]
     columns = {str(name): X[name] for name in X.columns}
     for i in positions:
-        name = given[i] if complete else str(names[i])
+        name = order[i] if names is None else str(names[i])
         columns[name] = row[:, i].new_from_index(0, X.shape[0]).alias(name)
-        if name not in given:
-            given.insert(min(i, len(given)), name)
-    return type(X)([columns[name] for name in given])
+        if name not in order:
+            order.insert(min(i, len(order)), name)
+    return type(X)([columns[name] for name in order])
 
 
 def _replace_columns(X: Any, positions: list[int], columns: Any) -> Any:
-    """A copy of a sparse matrix with other values in some columns."""
+    """Return a copy of a sparse matrix with other values in some columns."""
     others = np.setdiff1d(np.arange(X.shape[1]), positions)
     order = np.argsort(np.concatenate([others, positions]), kind="stable")
     return sp.hstack([X.tocsc()[:, others], columns], format="csc")[:, order].asformat(X.format)
 
 
 def as_dense(X: Any) -> NDArray[Any]:
-    """Rows of a data frame, an array or a sparse matrix as an array."""
+    """Return the rows of a data frame, an array or a sparse matrix as an array."""
     return np.asarray(X.toarray() if sp.issparse(X) else X)

@@ -1,4 +1,4 @@
-"""How a model takes its input."""
+"""Describe how a model reads its input."""
 
 from __future__ import annotations
 
@@ -11,45 +11,49 @@ from numpy.typing import NDArray
 
 from skglex._utils import PlainState
 
-# LightGBM counts values up to this size as zero.
+# LightGBM treats values up to this magnitude as zero.
 LARGEST_ZERO = float(np.float32(1e-35))
 
 
 @dataclass(frozen=True)
 class InputSpec(PlainState):
-    """How a model takes its input.
+    """Describe how a model reads its input.
 
     Attributes
     ----------
     n_features : int
+        Number of columns that the model was trained on.
     feature_names : list of str, or None
-        The columns that the model was trained on, where it knows them.
+        Names of these columns, if the model stores them.
     categories : mapping of int to ndarray
-        Category values by code, for the features whose data-frame categories the model maps to codes itself.
+        For each feature whose data-frame categories the model itself maps to codes: the category of every code.
     frame_categories : list of ndarray, or None
-        The same for a model that knows their order among the categorical columns of a data frame, not the columns.
+        The same for a model that stores only the order of the categorical columns of a data frame, not their
+        positions.
     unknown_is_missing : bool
-        Whether a category that is not among ``categories`` counts as missing (else it is refused).
+        Whether a category that is not in ``categories`` counts as missing. Otherwise it raises an error.
     encoders : mapping of int to callable
-        From a column of raw categories (of an array or of a data frame) to codes, -1 for a category that is in no
-        split, for the features whose categories the model encodes itself without keeping them.
+        For each feature whose categories the model encodes without storing them: a function from a column of raw
+        categories (of an array or of a data frame) to codes. The code is -1 for a category that no split contains.
     missing : float
         The value that counts as missing, besides NaN.
     sparse_is_missing : bool, or None
-        Whether entries that a sparse matrix does not store are missing (else 0); None: sparse matrices are refused.
+        Whether the unstored entries of a sparse matrix are missing (True) or 0 (False). None: sparse matrices raise
+        an error.
     by_value : bool
-        Whether categories count by their value in every container: a data frame's that the model does not keep
-        are numbers then (else codes), and arrays hold values of those that it keeps (else their codes).
+        Whether the model compares categories by value in every container. Data-frame categories that the model does
+        not store are then numbers (else codes), and arrays hold the values of stored categories (else their codes).
     finite : {False, "allow-nan", True}
-        Whether the model refuses infinite values (``"allow-nan"``), or missing ones too (True).
+        Whether the model rejects infinite values (``"allow-nan"``), or infinite and missing values (True).
     missing_zeros : frozenset of int
-        Features whose zeros are missing, values up to ``LARGEST_ZERO`` in size among them.
+        Features whose zeros are missing, including values up to ``LARGEST_ZERO`` in magnitude.
     truncates_codes : bool
-        Whether a category's code is cut off towards zero, so that -0.5 is 0 (else negative values are no category).
+        Whether the model truncates category codes towards zero, so that -0.5 is 0. Otherwise a negative value is not
+        a category.
     integers_as_float32 : bool
-        Whether arrays of other numbers than float64 and float32 are cast to float32.
+        Whether the model casts arrays of other dtypes than float64 and float32 to float32.
     spaces_become : str
-        What the model writes for a space in the names of data-frame columns.
+        The string that replaces a space in the names of data-frame columns.
     """
 
     n_features: int

@@ -1,4 +1,4 @@
-"""Run work in threads, bound its memory, and warn: what every layer needs and no method is about."""
+"""Help every layer: run work in threads, bound its memory, warn, and save the state of estimators."""
 
 from skglex._utils._budgets import budgets
 from skglex._utils._execution import DEFAULT_EXECUTION, Execution, row_chunks, table_chunks, weight_chunks

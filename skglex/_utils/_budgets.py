@@ -1,4 +1,4 @@
-"""Limit the memory and the work of one call: every bound in one object, which a test can shrink."""
+"""Limit the memory and the work of one call. All limits are fields of one object, so that a test can shrink them."""
 
 from __future__ import annotations
 
@@ -7,54 +7,54 @@ from dataclasses import dataclass
 
 @dataclass
 class Budgets:
-    """Bound what is held in memory at one time, and what is refused.
+    """Limit the memory in use at one time and the work that is accepted.
 
-    Bounds of memory are stated for scikit-learn's default ``working_memory``; `scaled` shrinks them with it.
+    Memory limits hold for scikit-learn's default ``working_memory``; `scaled` shrinks them in proportion to it.
 
     Attributes
     ----------
     row_chunk : int
-        Most rows of one task.
+        Maximum number of rows of one task.
     long_row_chunk : int
-        Most rows of one task that looks up tables.
+        Maximum number of rows of one task that looks up tables.
     few_look_ups : int
-        Look-ups that are too few for a task of their own.
+        Number of look-ups below which a separate task does not pay.
     buffer_size : int
-        Numbers of the buffer that output goes through, chunk of rows by chunk.
+        Numbers in the buffer that collects the output of one chunk of rows.
     bin_bytes : int
-        Bytes of the columns of numbers that are binned at one time.
+        Bytes of the numeric columns that are binned at one time.
     bit_set_bytes : int
         Bytes of the background's bit sets that exist at one time.
     leaf_task : int
-        Leaf conditions that one task works on.
+        Number of leaf conditions in one task.
     pattern_table_size : int
         Entries of the pattern tables that exist at one time: 32 MB of float64.
     kept_table_size : int
-        Entries of the pattern tables that are kept from one call to the next: 64 MB of float64.
+        Entries of the pattern tables that are cached between calls: 64 MB of float64.
     table_cells : int
-        Cells, of all outputs, of one component's table: 16 MB of float64.
+        Cells of one component's table, over all outputs: 16 MB of float64.
     total_table_cells : int
         Cells of all components' tables together: 256 MB of float64.
     largest_table_cells : int
-        Cells of the largest table that is made on demand: 1 GB of float64.
+        Cells of the largest table that is computed on demand: 1 GB of float64.
     listed_components : int
         Pairs of a path set and one of its subsets that are listed at one time.
     counted_components : int
-        Distinct components that are counted before the rest is called "at least".
+        Number of distinct components at which counting stops; errors then report "at least" this number.
     subsets_per_leaf : int
-        Most subsets of one leaf's players that are listed: 0.8 GB.
+        Maximum number of subsets of one leaf's players that are listed: 0.8 GB.
     comparisons : float
-        Most pairs of a row and a background row that are compared, over all long paths: some hours.
+        Maximum number of comparisons of a row with a background row, over all long paths: some hours.
     pattern_table_rows : int
-        Rows that pay for pattern tables where components are streamed; fewer go leaf by leaf.
+        Number of rows from which pattern tables pay off for streamed components; fewer rows are computed leaf by leaf.
     kept_dask_weights : int
-        Weights of leaves that are kept of a background in Dask partitions: 512 MB of float64.
+        Number of leaf weights that are cached for a background in Dask partitions: 512 MB of float64.
     permuted_rows : int
-        Rows that go through the preprocessing at one time, where a raw column is permuted.
+        Number of rows that are preprocessed at one time when a raw column is permuted.
     checked_conditions : int
-        Rows times leaf conditions that the additivity check of `fit` evaluates.
+        Limit of rows times leaf conditions in the additivity check of `fit`.
     html_look_ups : float
-        Look-ups that a notebook waits for before it shows a decomposer: a second or two.
+        Maximum number of look-ups that the HTML display of a decomposer performs: a second or two.
     ebm_cells : int
         Cells of the tables of one explainable boosting machine.
     """

@@ -1,4 +1,4 @@
-"""Threads over fixed chunks: results do not depend on the number of workers."""
+"""Run tasks in threads. The chunks are fixed, so that results do not depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from skglex._utils._budgets import budgets
 
 
 class Execution(NamedTuple):
-    """Say how long work is done: by how many threads, and whether it shows its progress.
+    """Hold the execution options that every long-running call gets.
 
     Attributes
     ----------
     n_jobs : int or None
-        Number of threads, as joblib takes it.
+        Number of threads, as in joblib.
     verbose : int
         Whether tasks with a label show a progress bar.
     """
@@ -49,7 +49,7 @@ DEFAULT_EXECUTION = Execution()
 
 
 def _raise_interrupt(error: BaseException) -> None:
-    """Raise the interrupt at the root of an error: numba, boxing a kernel's result, makes SystemErrors of it."""
+    """Raise the KeyboardInterrupt at the root of an error: numba may turn it into a SystemError."""
     root = error
     while root.__cause__ is not None:
         root = root.__cause__
@@ -58,13 +58,13 @@ def _raise_interrupt(error: BaseException) -> None:
 
 
 def row_chunks(n_rows: int) -> list[tuple[int, int]]:
-    """Split rows into ranges: eight or more of them, unless they get too short to be worth a thread."""
+    """Split rows into at least eight ranges, unless these were too short to be worth a thread."""
     size = min(budgets.row_chunk, max(1024, -(-n_rows // 8)))
     return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
 def table_chunks(n_rows: int, n_tables: int) -> list[tuple[slice, int, int]]:
-    """Split look-ups into tables and ranges of rows: long ones, since a table comes into cache once for each."""
+    """Split look-ups by table and by long ranges of rows, so that a table is loaded into cache only once per range."""
     rows = [
         (start, min(start + budgets.long_row_chunk, n_rows))
         for start in range(0, n_rows, budgets.long_row_chunk)
@@ -75,7 +75,7 @@ def table_chunks(n_rows: int, n_tables: int) -> list[tuple[slice, int, int]]:
 
 
 def weight_chunks(cost: NDArray[Any], limit: float) -> list[tuple[int, int]]:
-    """Split items into ranges whose summed cost stays within ``limit``, or that hold one item."""
+    """Split items into ranges whose total cost is at most ``limit``; a range of a single item may cost more."""
     total = np.cumsum(cost, dtype=np.float64)
     chunks, start, done = [], 0, 0.0
     while start < len(cost):

@@ -10,26 +10,27 @@ import numpy as np
 from skglex._utils._budgets import budgets
 
 _SHOWN = 10
-# A component without a table takes about as long as so many that have one.
-_STREAMED = 100
+# Evaluating a component without a table takes about as long as so many look-ups.
+_STREAMED_COST = 100
 
 
 def largest_components_table(decomposer: Any, view: Any) -> str:
-    """Return an HTML table of the largest components, or nothing if their importances would take long.
+    """Return an HTML table of the largest components, or an empty string if computing importances would take long.
 
     Parameters
     ----------
     decomposer : GlexDecomposer
-        Fitted.
+        The fitted decomposer.
     view : Explained
-        The decomposer's view of itself.
+        The arrays and options of the decomposer, see `skglex._decomposition.explained`.
 
     Returns
     -------
     str
+        The HTML.
     """
     tabulated = view.decomposition.layout(view.execution).tabulated
-    look_ups = view.background.n_rows * (tabulated.sum() + _STREAMED * (~tabulated).sum())
+    look_ups = view.background.n_rows * (tabulated.sum() + _STREAMED_COST * (~tabulated).sum())
     if "component_importances" not in view.cached and look_ups > budgets.html_look_ups:
         return ""
     largest = decomposer.strongest_components(_SHOWN)

@@ -1,4 +1,4 @@
-"""What the estimators hold: written with a schema number, and put back as it was where a fit fails."""
+"""Save the state of estimators with a schema number, and restore it when a fit fails."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from sklearn.utils import Bunch
 
 from skglex._version import __version__
 
-# Raised whenever attributes of fitted estimators change so that older files cannot be used as they are.
+# Increase this number when the attributes of fitted estimators change and older files can no longer be used.
 SCHEMA = 1
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 class VersionedState:
-    """Mixin of estimators whose pickled state says which version wrote it."""
+    """Add the schema number and the version of skglex to the pickled state of an estimator."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
-        if "background_" in state:  # a dict, which skops trusts
+        if "background_" in state:
+            # skops trusts a dict, but not a Bunch.
             state = {**state, "background_": dict(state["background_"])}
         return {**state, "_skglex_schema": SCHEMA, "_skglex_version": __version__}
 
@@ -38,29 +39,29 @@ class VersionedState:
         self.__dict__.update(state)
 
 
-def check_schema(schema: Any, writer: Any, known: int, what: str) -> None:
-    """Raise unless a file's schema number is the known one; say which version reads it."""
-    if schema == known and not isinstance(schema, bool):
+def check_schema(schema: Any, writer: Any, supported: int, name: str) -> None:
+    """Raise unless a file has the supported schema number; the error names the version that can read the file."""
+    if schema == supported and not isinstance(schema, bool):
         return
     if not isinstance(schema, int) or isinstance(schema, bool) or not isinstance(writer, str):
         raise ValueError(
-            f"{what} has no schema number: it was written before skglex 0.1.0, or by another program. Fit again"
+            f"{name} has no schema number. It was written before skglex 0.1.0, or by another program. Fit again"
         )
     raise ValueError(
-        f"{what} was written by skglex {writer[:40]} (schema {schema}), and this is skglex {__version__} "
-        f"(schema {known}). Load it with skglex {writer[:40]}, or fit again"
+        f"{name} was written by skglex {writer[:40]} (schema {schema}), but this is skglex {__version__} "
+        f"(schema {supported}). Load it with skglex {writer[:40]}, or fit again"
     )
 
 
 def restore_on_failure(fit: Fit) -> Fit:
-    """A ``fit`` that leaves the estimator as it was if it raises or is interrupted."""
+    """Wrap ``fit`` so that the estimator keeps its previous state if ``fit`` raises or is interrupted."""
 
     @wraps(fit)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = self.__dict__.copy()
         try:
             return fit(self, *args, **kwargs)
-        except BaseException:  # an interrupt, too
+        except BaseException:  # A KeyboardInterrupt must restore the state too.
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
@@ -69,7 +70,7 @@ def restore_on_failure(fit: Fit) -> Fit:
 
 
 class PlainState:
-    """Saved with partial functions and sets as tuples: skops would have users trust all of their types."""
+    """Save partial functions and sets as tuples, since skops would make users trust each of their types."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: _to_plain(value) for name, value in self.__dict__.items()}

@@ -1,4 +1,4 @@
-"""One component, and the sequence of all of them."""
+"""Describe one component, and the sequence of all components."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a component's table: the bins of one feature.
+    """Describe one axis of a component's table: the bins of one feature.
 
     Attributes
     ----------
     feature : str
-        Its name.
+        Name of the feature.
     edges : ndarray
-        Numeric: bin ``i`` is ``edges[i - 1] <= x < edges[i]`` in float64, the first and last reaching to
-        infinity, so that ``numpy.searchsorted(edges, x, side="right")`` is the bin of x. Categorical: the
-        categories (codes, where the model knows only these), bin ``i`` for the i-th and then one bin for any other.
+        For a numeric feature, bin ``i`` is ``edges[i - 1] <= x < edges[i]`` in float64, and the first and the last
+        bin reach to infinity. ``numpy.searchsorted(edges, x, side="right")`` is the bin of x. For a categorical
+        feature, the categories, or their codes if the model stores codes only: bin ``i`` is the i-th category, and
+        one more bin holds all other categories.
     categorical : bool
         Whether the bins are categories.
     missing : int
-        The bin of a missing value: always the last.
+        Position of the bin of missing values, which is always the last bin.
     n_bins : int
-        Number of bins, with that of missing values.
+        Number of bins, including the bin of missing values.
 
     Examples
     --------
@@ -51,11 +52,25 @@ class Axis:
 
     @property
     def n_bins(self) -> int:
+        """Return the number of bins."""
         return self.missing + 1
 
 
 def bins_along(axis: Axis, edges: NDArray[Any]) -> NDArray[np.int64]:
-    """Bin along an axis of each of the finer bins that all edges of its feature make, the missing one last."""
+    """Map the bins of a feature's full grid to the coarser bins of an axis.
+
+    Parameters
+    ----------
+    axis : Axis
+        Axis of a component.
+    edges : ndarray
+        All edges of the feature, over all leaves of the model.
+
+    Returns
+    -------
+    ndarray of shape (n_grid_bins,), int64
+        Bin of the axis for every bin of the grid; the bin of missing values is the last in both.
+    """
     if axis.categorical:
         return np.arange(axis.n_bins)
     begins = np.concatenate([[-np.inf], edges])
@@ -63,7 +78,7 @@ def bins_along(axis: Axis, edges: NDArray[Any]) -> NDArray[np.int64]:
 
 
 class ComponentSource(Protocol):
-    """Give components their values: made by a fitted decomposer, or by components that were stored."""
+    """Compute the values of components. A fitted decomposer and the stored components implement this protocol."""
 
     def importance(self, position: int) -> Any:
         """Return the mean absolute value of a component."""
@@ -76,25 +91,25 @@ class ComponentSource(Protocol):
 
 
 class Component:
-    """A main effect or an interaction of a fitted model.
+    """Represent a main effect or an interaction of a fitted model.
 
     Attributes
     ----------
     features : tuple of str
         Features (or groups) of the component.
     order : int
-        Number of features.
+        Number of features (or groups).
     name : str
-        Its column name.
+        Column name of the component.
     importance : float or ndarray of shape (n_outputs,)
-        Mean of the component's absolute value over the background, on the margin scale.
+        Mean absolute value of the component over the background, on the margin scale.
     axes : tuple of Axis
         Features and bins along the axes of ``values``.
     edges : tuple of ndarray
         Edges (or categories) of each axis.
     values : ndarray of shape (n_bins, ...) or (n_bins, ..., n_outputs)
-        The component over the bins, on the margin scale. A component that is not tabulated has its table made
-        now, or raises a ValueError with the size if it does not fit.
+        Value of the component in every combination of bins, on the margin scale. If the component has no table
+        yet, the first access computes one. It raises a ValueError with the size if the table is too large.
 
     Examples
     --------
@@ -120,22 +135,27 @@ class Component:
 
     @property
     def order(self) -> int:
+        """Return the number of features."""
         return len(self.features)
 
     @property
     def importance(self) -> Any:
+        """Return the mean absolute value over the background."""
         return self._source.importance(self._position)
 
     @property
     def axes(self) -> tuple[Axis, ...]:
+        """Return the axes of ``values``."""
         return self._table[0]
 
     @property
     def edges(self) -> tuple[NDArray[Any], ...]:
+        """Return the edges (or categories) of each axis."""
         return tuple(axis.edges for axis in self.axes)
 
     @property
     def values(self) -> NDArray[np.float64]:
+        """Return the values over the bins."""
         return self._table[1]
 
     @cached_property
@@ -143,7 +163,7 @@ class Component:
         return self._source.table(self._position)
 
     def evaluate(self, X: Any) -> NDArray[np.float64]:
-        """The component's value at given rows.
+        """Evaluate the component at rows.
 
         Parameters
         ----------
@@ -153,7 +173,7 @@ class Component:
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            On the margin scale.
+            Values of the component, on the margin scale.
         """
         return self._source.values(self._position, X)
 
@@ -162,7 +182,7 @@ class Component:
 
 
 class Components(Sequence[Component]):
-    """All components, by position, by name or by the features (names or positions) in any order."""
+    """Hold all components; look one up by position, by name, or by its features (names or positions) in any order."""
 
     def __init__(
         self,
@@ -195,12 +215,12 @@ class Components(Sequence[Component]):
         if component is None:
             grouped = [name for name in _as_tuple(key) if name in self._grouped]
             raise KeyError(
-                f"no component {key!r}: "
+                f"there is no component {key!r}: "
                 + (
-                    f"{grouped[0]!r} belongs to a feature group: name the group"
+                    f"{grouped[0]!r} belongs to a feature group. Pass the name of the group"
                     if grouped
                     else "the model does not split on these features together, or max_interaction or features "
-                    "leave it out. The names are in get_feature_names_out()"
+                    "excludes the component. get_feature_names_out() lists the names"
                 )
             )
         return component
