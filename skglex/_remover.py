@@ -455,7 +455,7 @@ class FeatureRemover(BaseTreeModelEstimator):
                 f"to_xgboost writes the debiased model, strength=1; got strength={self.strength}. A model of less "
                 "strength is a mean of two: export it, and mix its margin with the full model's, or use to_onnx()"
             )
-        from skglex.export._xgboost import debiased_booster
+        from skglex.export import debiased_booster
 
         return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight())
 
@@ -481,7 +481,7 @@ class FeatureRemover(BaseTreeModelEstimator):
             ``onnx`` is not installed.
         """
         check_is_fitted(self)
-        from skglex.export._onnx import onnx_model
+        from skglex.export import onnx_model
 
         return onnx_model(
             replace(self._fitted.source, response=self._response),
