@@ -466,7 +466,7 @@ class FeatureRemover(BaseTreeModelEstimator):
                 f"to_xgboost supports strength=1 only; got strength={self.strength}. Use to_onnx(), or set strength=1, "
                 "export the debiased model, and average its margin with the margin of the full model"
             )
-        from skglex.export._xgboost import debiased_booster
+        from skglex.export import debiased_booster
 
         return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight())
 
@@ -493,7 +493,7 @@ class FeatureRemover(BaseTreeModelEstimator):
             ``onnx`` is not installed.
         """
         check_is_fitted(self)
-        from skglex.export._onnx import onnx_model
+        from skglex.export import onnx_model
 
         return onnx_model(
             replace(self._fitted.source, response=self._response),

@@ -176,7 +176,7 @@ def test_without_pandas(dec, monkeypatch):
     ("call", "message"),
     [
         (lambda d: component_importance(d, by="group"), "by must be 'component', 'order' or 'feature'"),
-        (lambda d: component_importance(d, by="order", k=3), "k is the number of components"),
+        (lambda d: component_importance(d, by="order", k=3), "k=3 limits the number of components"),
         (lambda d: component_importance(d, k=0), "k must be an integer of at least 1"),
         (lambda d: component_importance(d, sample_weight=[1]), "sample_weight was passed without X"),
         (lambda d: component_importance(d, X, sample_weight=np.zeros(400)), "zero"),

@@ -128,7 +128,7 @@ def test_bad_models(interpret, monkeypatch):
     with pytest.raises(ValueError, match="feature_groups cannot be exported"):
         to_ebm(GlexDecomposer(MODEL, feature_groups={"g": [0, 1]}).fit(X))
     coded = xgb.XGBRegressor(n_estimators=2, max_depth=2, missing=-1.0).fit(X, Y)
-    with pytest.raises(ValueError, match=r"takes -1\.0 for missing, an EBM only NaN"):
+    with pytest.raises(ValueError, match=r"treats the value -1\.0 as missing, but an EBM only NaN"):
         to_ebm(GlexDecomposer(coded).fit(X))
     several = xgb.XGBRegressor(n_estimators=2, max_depth=2).fit(X, np.column_stack([Y, -Y]))
     with pytest.raises(ValueError, match=r"2 output\(s\) has no counterpart in InterpretML"):

@@ -302,7 +302,7 @@ def test_versions_of_the_format(good, tmp_path):
     for changed, message in [
         ({"schema": 2, "version": "9.1"}, r"written by skglex 9\.1 \(schema 2\).*Load it with skglex 9\.1"),
         ({"schema": None}, "no schema number"),
-        ({"format": "other"}, "does not say"),
+        ({"format": "other"}, "does not have the format"),
     ]:
         write_members(path, {**content, "components.json": json.dumps({**description, **changed})})
         with pytest.raises(ValueError, match=message):
@@ -392,8 +392,14 @@ def test_fuzzed_description(good, tmp_path, data):
     ("change", "message"),
     [
         (lambda d: d["components"][0].update(columns=[1]), "columns are those of its features"),
-        (lambda d: d["components"][1].update(name=d["components"][0]["name"]), "a name of its own"),
-        (lambda d: d["components"].__setitem__(1, d["components"][0]), "a name of its own"),
+        (
+            lambda d: d["components"][1].update(name=d["components"][0]["name"]),
+            "no two components have the same name",
+        ),
+        (
+            lambda d: d["components"].__setitem__(1, d["components"][0]),
+            "no two components have the same name",
+        ),
         (lambda d: d.update(link="probit"), "the name of an inverse link"),
         (lambda d: d.update(link="sigmoid two"), "the name of an inverse link"),
     ],

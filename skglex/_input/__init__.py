@@ -1,7 +1,13 @@
 """Convert the rows that users pass (arrays, sparse matrices, data frames) to numbers, and to bins of a model's grid."""
 
 from skglex._input._bins import bin_all, iter_binned, iter_bins, map_chunks
-from skglex._input._categories import categories_of, column_values, name_categories, raw_column
+from skglex._input._categories import (
+    categories_of,
+    column_values,
+    is_categorical,
+    name_categories,
+    raw_column,
+)
 from skglex._input._feature_names import (
     FeatureGroups,
     column_names,
@@ -38,6 +44,7 @@ __all__ = [
     "fill_columns",
     "find_outputs",
     "group_features",
+    "is_categorical",
     "is_frame",
     "iter_binned",
     "iter_bins",

@@ -1,9 +1,11 @@
-"""Models and explanations in other libraries' formats."""
+"""Export explanations, and models without some features, to the formats of other libraries."""
 
 from skglex.export._ebm import to_ebm
+from skglex.export._onnx import onnx_model as onnx_model
 from skglex.export._shap import to_shap
 from skglex.export._shapiq import to_shapiq
 from skglex.export._store import load_components, save_components
 from skglex.export._stored_components import StoredComponents
+from skglex.export._xgboost import debiased_booster as debiased_booster
 
 __all__ = ["StoredComponents", "load_components", "save_components", "to_ebm", "to_shap", "to_shapiq"]

@@ -1,4 +1,4 @@
-"""Main effects and pairs as an InterpretML model, for its dashboard."""
+"""Export main effects and pairs as an InterpretML model, for its dashboard."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ _LINKS = {"identity": "identity", "exponential": "log", "sigmoid": "logit", "sof
 
 
 def to_ebm(decomposer: GlexDecomposer) -> Any:
-    """Main effects and pairs as an explainable boosting machine of InterpretML.
+    """Export main effects and pairs as an explainable boosting machine (EBM) of InterpretML.
 
-    The terms of the machine are the components of order 1 and 2; its ``explain_global`` and dashboard show them.
-    Where the model has no higher order, predictions agree. A warning says how many components are left out,
-    unless ``max_interaction`` already does.
+    The terms of the EBM are the components of order 1 and 2. Its ``explain_global`` and its dashboard show them.
+    If the model has no components of a higher order, the EBM predicts the same. A warning gives the number of
+    components that are left out, except if ``max_interaction`` already left them out.
 
-    Needs interpret-core: ``pip install "skglex[interpret]"``.
+    This needs interpret-core: ``pip install "skglex[interpret]"``.
 
     Parameters
     ----------
     decomposer : GlexDecomposer
-        Fitted, without ``feature_groups``.
+        A fitted decomposer without ``feature_groups``.
 
     Returns
     -------
     ExplainableBoostingRegressor or ExplainableBoostingClassifier
-        Of the model's columns. Its cuts are the smallest float64 values that the model, which may compare in
-        float32, sends right. A term's bins are weighted by the background. Scores are on the margin scale, with
-        standard deviations of 0: there is one model, not a bag of them. Categories that the model does not split
-        on share one bin, ``DPOther`` in the plots.
+        The EBM has the model's columns. Its cuts are the smallest float64 values that the model sends right; the
+        model may compare in float32. The bins of a term have the weights of the background. Scores are on the margin
+        scale. Their standard deviations are 0, since there is one model and not a bag of models. Categories that the
+        model does not split on share one bin, which is called ``DPOther`` in the plots.
 
     Raises
     ------
     ImportError
         interpret-core is not installed.
     ValueError
-        The model cannot be written as such a machine: feature groups, a number that stands for missing, or a link
-        that InterpretML does not have.
+        The decomposer cannot be written as an EBM: it has feature groups, the model has a number that stands for
+        missing values, or InterpretML does not have the model's link.
 
     Examples
     --------
@@ -67,8 +67,8 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     left_out = len(decomposer.components_) - len(terms)
     if left_out:
         warn_user(
-            f"{left_out} components of order 3 and more are left out: the exported model predicts without them. "
-            "max_interaction=2 says that this is meant"
+            f"{left_out} components of order 3 and more are left out, so the exported model predicts without them. "
+            "Fit the decomposer with max_interaction=2 to leave them out without this warning"
         )
     members = [members for members in view.decomposition.index.sets if len(members) <= 2]
     bins = _bin_levels(view, terms, members)
@@ -95,26 +95,35 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
 
 
 def _check_exportable(view: Explained) -> str:
-    """InterpretML's name of the link; raise where the model has no equivalent there."""
+    """Return InterpretML's name of the link; raise if InterpretML has no equivalent of the model."""
     source = view.source
     if view.groups.grouped:
-        raise ValueError("feature_groups cannot be exported: a term of an EBM is of single columns")
+        raise ValueError(
+            "feature_groups cannot be exported, since the terms of an EBM consist of single columns: fit a decomposer "
+            "without feature_groups"
+        )
     if not np.isnan(source.input.missing):
-        raise ValueError(f"the model takes {source.input.missing} for missing, an EBM only NaN")
+        raise ValueError(
+            f"the model treats the value {source.input.missing} as missing, but an EBM only NaN: train the model with "
+            "NaN for missing values"
+        )
     if source.input.missing_zeros:
-        raise ValueError("the model takes zeros for missing (zero_as_missing=True), an EBM only NaN")
+        raise ValueError(
+            "the model treats zeros as missing (zero_as_missing=True), but an EBM only NaN: train the model with NaN "
+            "for missing values"
+        )
     several = view.n_outputs > 1
     if source.response.link not in _LINKS or several != (source.response.link == "softmax"):
         raise ValueError(
             f"a model with the inverse link {source.response.link!r} and {view.n_outputs} output(s) has no counterpart "
-            "in InterpretML: it has regressors with one output and an identity or exponential link, binary "
+            "in InterpretML. InterpretML has regressors with one output and an identity or exponential link, binary "
             "classifiers, and softmax for several classes"
         )
     return _LINKS[source.response.link]
 
 
 def _new_model(decomposer: GlexDecomposer, glassbox: Any, link: str) -> Any:
-    """An empty model with intercept and classes."""
+    """Create a model with intercept and classes, but without terms."""
     intercept = np.atleast_1d(np.asarray(decomposer.intercept_, dtype=np.float64))
     if link in ("identity", "log"):
         ebm = glassbox.ExplainableBoostingRegressor()
@@ -130,7 +139,11 @@ def _new_model(decomposer: GlexDecomposer, glassbox: Any, link: str) -> Any:
 
 
 def _bin_levels(view: Explained, terms: list[Component], members: list[tuple[int, ...]]) -> list[list[Any]]:
-    """Bins of every feature: [those of its main effect, those of its pairs]; cuts, or category to number."""
+    """Return the bins of every feature, as one or two levels.
+
+    The first level has the bins for the main effect. A numeric feature in pairs has a second level, with the bins for
+    the pairs. A level is an array of cuts, or a dict from category to number of the bin.
+    """
     n_features = len(view.feature_names)
     edges: list[list[list[NDArray[Any]]]] = [[[], []] for _ in range(n_features)]
     categories: dict[int, NDArray[Any]] = {}
@@ -140,22 +153,23 @@ def _bin_levels(view: Explained, terms: list[Component], members: list[tuple[int
                 categories[j] = axis.edges
             else:
                 edges[j][len(term) - 1].append(axis.edges)
-    out: list[list[Any]] = []
+    # Categorical features without a split are in no term, but must not become numeric.
     for j, values in view.source.input.categories.items():
-        categories.setdefault(j, values)  # in no split
+        categories.setdefault(j, values)
+    bins: list[list[Any]] = []
     for j in range(n_features):
         if j in categories:
-            out.append([{_as_text(value): i + 1 for i, value in enumerate(categories[j].tolist())}])
+            bins.append([{_as_text(value): i + 1 for i, value in enumerate(categories[j].tolist())}])
             continue
         main, pairs = (
             np.unique(np.concatenate([np.empty(0), *parts])).astype(np.float64) for parts in edges[j]
         )
-        out.append([main, pairs] if edges[j][1] else [main])
-    return out
+        bins.append([main, pairs] if edges[j][1] else [main])
+    return bins
 
 
 def _as_text(value: Any) -> str:
-    """A category as InterpretML writes it: whole numbers without a point, booleans as 0 and 1."""
+    """Write a category as InterpretML does: whole numbers without a decimal point, booleans as 0 and 1."""
     if isinstance(value, bool):
         return str(int(value))
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
@@ -167,7 +181,7 @@ def _level(bins: list[list[Any]], feature: int, order: int) -> Any:
 
 
 def _n_bins(level: Any) -> int:
-    """Bins of a level: missing first, unseen last."""
+    """Return the number of bins of a level; the first is for missing, the last for unseen values."""
     return len(level) + 2 if isinstance(level, dict) else len(level) + 3
 
 
@@ -177,20 +191,21 @@ def _check_size(bins: list[list[Any]], members: list[tuple[int, ...]], n_outputs
     )
     if size > budgets.ebm_cells:
         raise ValueError(
-            f"the tables of the exported model would have {size:,.0f} numbers ({size / 2**27:,.1f} GiB). Use "
-            "max_interaction=1, restrict features, or train on fewer bins (max_bin)"
+            f"the tables of the exported model would have {size:,.0f} numbers ({size / 2**27:,.1f} GiB), more than the "
+            f"limit of {budgets.ebm_cells:,}. Use max_interaction=1, restrict features, or train on fewer bins "
+            "(max_bin)"
         )
 
 
 def _bounds(level: Any) -> tuple[float, float]:
-    """Lowest and highest cut: of the values themselves the background keeps only the bins."""
+    """Return the lowest and the highest cut; the background has no values that could serve as bounds."""
     if isinstance(level, dict) or not len(level):
         return np.nan, np.nan
     return float(level[0]), float(level[-1])
 
 
 def _scores(component: Component, bins: list[list[Any]], term: tuple[int, ...]) -> NDArray[np.float64]:
-    """A component's table over the bins of its term: missing first, unseen last."""
+    """Return the table of a component over the bins of its term."""
     scores = component.values
     for i, (axis, j) in enumerate(zip(component.axes, term)):
         scores = np.take(scores, _table_bins(axis, _level(bins, j, len(term))), axis=i)
@@ -198,27 +213,28 @@ def _scores(component: Component, bins: list[list[Any]], term: tuple[int, ...]) 
 
 
 def _table_bins(axis: Axis, level: Any) -> NDArray[np.int64]:
-    """The table's bin of every bin of a level."""
+    """Return for every bin of a level the bin of the component's table."""
     if axis.categorical:
         other = axis.missing - 1
         return np.array([axis.missing, *range(len(level)), other])
     inner = np.searchsorted(axis.edges, level, side="right")
-    return np.array([axis.missing, 0, *inner, axis.missing])  # what is not a number counts as missing
+    # The last bin is for values that are not numbers; they count as missing.
+    return np.array([axis.missing, 0, *inner, axis.missing])
 
 
 def _bin_weights(
     grid: Grid, background: Background, bins: list[list[Any]], term: tuple[int, ...]
 ) -> NDArray[Any]:
-    """Weight of the background in every bin of a term."""
+    """Return the weight of the background in every bin of a term."""
     shape = tuple(_n_bins(_level(bins, j, len(term))) for j in term)
     flat = np.zeros(len(background.weight), np.int64)
     for j, size in zip(term, shape):
         used_feature = int(np.searchsorted(grid.features, j))
         level = _level(bins, j, len(term))
         if grid.categorical[used_feature]:
-            of_bin = np.array([*range(1, len(level) + 1), size - 1, 0])
+            term_bin = np.array([*range(1, len(level) + 1), size - 1, 0])
         else:
-            of_bin = np.array([1, *(1 + np.searchsorted(level, grid.edges(used_feature), side="right")), 0])
-        flat = flat * size + of_bin[background.bins[used_feature]]
+            term_bin = np.array([1, *(1 + np.searchsorted(level, grid.edges(used_feature), side="right")), 0])
+        flat = flat * size + term_bin[background.bins[used_feature]]
     weights = np.bincount(flat, weights=background.weight, minlength=int(np.prod(shape)))
     return weights.reshape(shape)

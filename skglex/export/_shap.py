@@ -1,4 +1,4 @@
-"""SHAP values as the object that shap's plots take."""
+"""Export SHAP values for the plots of shap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skglex._decomposition import Explained, explained
-from skglex._input import column_values, is_frame, raw_column
+from skglex._input import column_values, is_categorical, is_frame, raw_column
 from skglex._utils import import_optional
 
 if TYPE_CHECKING:
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 
 
 def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -> Any:
-    """SHAP values of given rows as a ``shap.Explanation``, for shap's own plots.
+    """Compute SHAP values and return them as a ``shap.Explanation``, for the plots of shap.
 
-    Needs shap: ``pip install "skglex[shap]"``.
+    This needs shap: ``pip install "skglex[shap]"``.
 
     Parameters
     ----------
     decomposer : GlexDecomposer
-        Fitted.
+        A fitted decomposer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Rows, with the columns of those given to `fit`.
+        Rows with the same columns as those passed to `fit`.
     interactions : bool, default=False
-        SHAP interaction values instead.
+        Compute SHAP interaction values instead of SHAP values.
 
     Returns
     -------
     shap.Explanation
         On the margin scale, with
 
-        * ``values`` of shape (n_samples, n_features), (n_samples, n_features, n_outputs), or with one more axis
-          of length n_features after the first for interactions;
+        * ``values`` of shape (n_samples, n_features) or (n_samples, n_features, n_outputs); interaction values have
+          a second axis of length n_features after the first;
         * ``base_values`` of shape (n_samples,) or (n_samples, n_outputs): ``intercept_``;
-        * ``data``, the rows as the model takes them (categories as codes, missing as NaN), and ``display_data``
-          with the categories themselves, where there are any;
+        * ``data``, the rows as the model's numbers (categories are codes, missing values are NaN), and
+          ``display_data``, the same with the categories themselves; None if there are no categories and no groups;
         * ``feature_names`` and, for several outputs, ``output_names``.
 
-        With ``feature_groups`` the features are those of ``explained_features_``; a group has no value of its own,
-        its ``data`` are NaN.
+        The features are those of ``explained_features_``. A group of ``feature_groups`` has no single value, so its
+        ``data`` are NaN.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
 
     See Also
     --------
-    GlexDecomposer.shap_values : The values alone.
+    GlexDecomposer.shap_values : The values as an array.
 
     Examples
     --------
@@ -84,30 +84,25 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
 
 
 def _rows(view: Explained, Xt: Any) -> tuple[NDArray[np.float64], NDArray[np.object_] | None]:
-    """Numbers per explained feature, and what to display instead where these say little."""
+    """Return the numbers of every explained feature, and the same with categories; None if all are numeric."""
     groups = view.groups
+    group_names = {str(name) for name in view.estimator.feature_groups or {}}
     members = [np.flatnonzero(groups.of_feature == player) for player in range(len(groups.names))]
-    alone = {
-        player: int(m[0]) for player, m in enumerate(members) if groups.names[player] not in _joined(view)
+    single = {
+        player: int(m[0]) for player, m in enumerate(members) if groups.names[player] not in group_names
     }
     data = np.full((Xt.shape[0], len(members)), np.nan)
-    display: dict[int, Any] = {player: "(group)" for player in range(len(members)) if player not in alone}
+    texts: dict[int, Any] = {player: "(group)" for player in range(len(members)) if player not in single}
     spec = view.source.input
     Xt = Xt.toarray() if sp.issparse(Xt) else Xt
-    for player, feature in alone.items():
+    for player, feature in single.items():
         data[:, player] = column_values(Xt, feature, spec)
         column = raw_column(Xt, feature)
-        kind = str(column.dtype).lower()
-        encoded = feature in spec.encoders or feature in spec.categories
-        if encoded or kind.startswith(("category", "categorical", "enum")):
-            display[player] = np.asarray(column.to_list() if is_frame(Xt) else column, dtype=object)
-    if not display:
+        if feature in spec.encoders or feature in spec.categories or is_categorical(column.dtype):
+            texts[player] = np.asarray(column.to_list() if is_frame(Xt) else column, dtype=object)
+    if not texts:
         return data, None
-    shown = data.astype(object)
-    for player, column in display.items():
-        shown[:, player] = column
-    return data, shown
-
-
-def _joined(view: Explained) -> set[str]:
-    return {str(name) for name in view.estimator.feature_groups or {}}
+    display = data.astype(object)
+    for player, text in texts.items():
+        display[:, player] = text
+    return data, display

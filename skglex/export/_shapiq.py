@@ -1,4 +1,4 @@
-"""Components of single rows as the object that shapiq's plots take."""
+"""Export the components of single rows for the plots of shapiq."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ if TYPE_CHECKING:
 def to_shapiq(
     decomposer: GlexDecomposer, X: Any, order: int | None = None, *, output: Any = None
 ) -> list[Any]:
-    """Components at given rows as ``shapiq.InteractionValues``, one per row.
+    """Evaluate components and return them as ``shapiq.InteractionValues``, one per row.
 
-    Components are the Möbius transform of the game of a row, index ``"Moebius"`` in shapiq.
+    The components are the Möbius transform of the game of a row; this is the index ``"Moebius"`` of shapiq.
 
-    Needs shapiq: ``pip install "skglex[shapiq]"``.
+    This needs shapiq: ``pip install "skglex[shapiq]"``.
 
     Parameters
     ----------
     decomposer : GlexDecomposer
-        Fitted.
+        A fitted decomposer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Rows, with the columns of those given to `fit`.
+        Rows with the same columns as those passed to `fit`.
     order : int, default=None
-        Highest order of a component. None: all that the decomposer has.
+        Highest order of the components. None: all components of the decomposer.
     output : label, default=None
-        Of which output, where there are several: a class, or the number of the output.
+        The output whose components are exported: a class, or the number of the output. Required if the model has
+        several outputs.
 
     Returns
     -------
     list of shapiq.InteractionValues
-        On the margin scale; players are positions in ``explained_features_``, the baseline is ``intercept_``. Without
-        ``order`` the values of a row add up to its margin, unless ``max_interaction`` or ``features`` leave
-        something out.
+        On the margin scale. Players are positions in ``explained_features_``, and the baseline is ``intercept_``.
+        Without ``order`` the values of a row add up to its margin, unless ``max_interaction`` or ``features`` leave
+        components out.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Components in an open file: arrays and JSON in one zip, that no code is run to load."""
+"""Save components in an open format: arrays and JSON in one zip. No code in it is run when it is loaded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from skglex.export._stored_components import StoredComponents
 if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
 
-# Raised whenever the format changes so that older versions of the package cannot read it.
+# Raise this number whenever the format changes so that older versions of the package cannot read it.
 SCHEMA = 1
 _JSON = "components.json"
 _ARRAYS = {"intercept": "<f8", "edges": "<f8", "n_edges": "<i8", "values": "<f8", "importances": "<f8"}
@@ -32,21 +32,22 @@ _ARRAYS = {"intercept": "<f8", "edges": "<f8", "n_edges": "<i8", "values": "<f8"
 def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) -> None:
     """Save the components of a decomposer in an open format, without the model.
 
-    The file is a zip of NumPy arrays (``numpy.load`` opens it) and ``components.json``; `load_components` reads it
-    with any later version of Python, NumPy, skglex and without the model's library. The documentation describes it.
+    The file is a zip of NumPy arrays (``numpy.load`` opens it) and ``components.json``. `load_components` reads it
+    with any later version of Python, NumPy and skglex, and without the model's library. The documentation describes
+    the format.
 
     Parameters
     ----------
     decomposer : GlexDecomposer
-        Fitted.
+        A fitted decomposer.
     path : str or path
-        Written at once when it is complete; a file that is there is replaced.
+        The file to write. It appears only when it is complete, and replaces an existing file.
 
     Raises
     ------
     ValueError
-        The tables are too large, or hold categories that JSON cannot (dates, intervals, or categories that the
-        model encodes itself).
+        The tables are too large, or the model has categories that cannot be stored: dates, intervals, or categories
+        that it encodes itself.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         if size > budgets.largest_table_cells:
             raise ValueError(
                 f"the tables have more than {budgets.largest_table_cells:,} cells (1 GiB). Use max_interaction or "
-                "features, or train on fewer bins (max_bin)"
+                "features for fewer components, or train on fewer bins (max_bin)"
             )
         columns = grid.features[tables.axis_features(i)].tolist()
         components.append({"name": component.name, "features": list(component.features), "columns": columns})
@@ -113,7 +114,7 @@ def load_components(path: str | os.PathLike[str]) -> StoredComponents:
     Parameters
     ----------
     path : str or path
-        Of the file.
+        The file to read.
 
     Returns
     -------
@@ -123,8 +124,8 @@ def load_components(path: str | os.PathLike[str]) -> StoredComponents:
     Raises
     ------
     ValueError
-        The file is no file of components, is damaged, or was written in a format of another version; the message
-        says which.
+        The file is not a file of components, is damaged, or has the format of another version of skglex. The message
+        contains the reason.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def load_components(path: str | os.PathLike[str]) -> StoredComponents:
         with zipfile.ZipFile(BytesIO(content)) as file:
             description = json.loads(_member(file, _JSON))
             if not isinstance(description, dict) or description.get("format") != "skglex components":
-                raise ValueError(f"{_JSON} does not say that it is of skglex components")
+                raise ValueError(f"{_JSON} does not have the format 'skglex components'")
             check_schema(description.get("schema"), description.get("version"), SCHEMA, "this file")
             arrays = {
                 name: check_numbers(_member(file, f"{name}.npy"), name, kind)
@@ -151,15 +152,17 @@ def load_components(path: str | os.PathLike[str]) -> StoredComponents:
             }
         check_description(description, arrays)
         return StoredComponents(description, arrays)
-    # what a zip, JSON or NumPy reader may raise on bytes that are none: the user should see one kind of error
+    # The readers of zip, JSON and NumPy raise many kinds of errors for damaged bytes. The user should see only one.
     except Exception as error:
         raise ValueError(f"cannot load components from {os.fspath(path)!r}: {error}") from error
 
 
 def _member(file: zipfile.ZipFile, name: str) -> bytes:
-    """Bytes of a member. Only uncompressed ones: none can be larger than the file."""
+    """Return the bytes of a member; raise if it is compressed, since it could be much larger than the file."""
     if file.getinfo(name).compress_type != zipfile.ZIP_STORED:
-        raise ValueError(f"{name} is compressed, which files of components are not")
+        raise ValueError(
+            f"{name} is compressed, but save_components does not compress: load the file as it was written"
+        )
     return file.read(name)
 
 
@@ -181,31 +184,34 @@ def _plain_labels(labels: list[Any] | None) -> list[Any] | None:
     return None if labels is None else [_plain(label, "class label") for label in labels]
 
 
-def _plain(value: Any, what: str) -> Any:
-    """A value as JSON holds it, or a ValueError."""
+def _plain(value: Any, role: str) -> Any:
+    """Return a value as JSON can hold it; raise if it cannot. ``role`` names the value in the error."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, (str, bool, int)) or (isinstance(value, float) and np.isfinite(value)):
         return value
-    raise ValueError(f"the {what} {value!r} cannot be stored: only strings, numbers and booleans can")
+    raise ValueError(
+        f"the {role} {value!r} cannot be stored: only strings, finite numbers and booleans can. Replace it by one of "
+        "these before training"
+    )
 
 
 def _write_spec(spec: InputSpec, used: set[int], names: list[str]) -> dict[str, Any]:
     if encoded := used.intersection(spec.encoders):
         raise ValueError(
-            f"the model encodes the categories of {names[min(encoded)]!r} itself, which cannot be stored. Encode them "
-            "before the model (sklearn.preprocessing.OrdinalEncoder)"
+            f"the model encodes the categories of {names[min(encoded)]!r} itself, and this encoding cannot be stored. "
+            "Encode the column before the model, for example with sklearn.preprocessing.OrdinalEncoder"
         )
-    out = asdict(replace(spec, encoders={}, categories={}, frame_categories=None))
+    description = asdict(replace(spec, encoders={}, categories={}, frame_categories=None))
     for unused in ("n_features", "feature_names", "encoders", "spaces_become"):
-        del out[unused]
-    out["missing"] = None if np.isnan(spec.missing) else _plain(float(spec.missing), "missing value")
-    out["missing_zeros"] = sorted(int(j) for j in spec.missing_zeros)
-    out["categories"] = {
+        del description[unused]
+    description["missing"] = None if np.isnan(spec.missing) else _plain(float(spec.missing), "missing value")
+    description["missing_zeros"] = sorted(int(j) for j in spec.missing_zeros)
+    description["categories"] = {
         int(j): [_plain(v, "category") for v in np.asarray(values).tolist()]
         for j, values in spec.categories.items()
     }
     if spec.frame_categories is not None:
-        out["frame_categories"] = [
+        description["frame_categories"] = [
             [_plain(v, "category") for v in np.asarray(values).tolist()] for values in spec.frame_categories
         ]
-    return out
+    return description

@@ -1,4 +1,4 @@
-"""Components as a file holds them: no model, no background."""
+"""Hold components that were loaded from a file, without model and background."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from skglex.components import Axis, Component, Components, bins_along
 
 
 class StoredComponents:
-    """Components that were saved with `save_components`: no model, no background.
+    """Hold components that were saved with `save_components`, without model and background.
 
     Parameters
     ----------
     description : dict
-        What the file says, as `load_components` checks it.
+        The content of ``components.json``, as `load_components` checks it.
     arrays : dict of ndarray
-        The file's arrays.
+        The arrays of the file.
 
     Attributes
     ----------
     intercept_ : float, or ndarray of shape (n_outputs,)
     components_ : sequence of Component
-        By position, by name or by the tuple of features, as ``GlexDecomposer.components_``.
+        Components by position, by name or by the tuple of features, as in ``GlexDecomposer.components_``.
     component_importances_ : ndarray of shape (n_sets,) or (n_sets, n_outputs)
         Mean of ``|m_S|`` over the background of the decomposer that was saved.
     feature_names : list of str
-        The model's columns, in the order that rows have them.
+        The model's columns, in the order of the columns of X.
     outputs : list, or None
-        Labels of the outputs, of a model with several.
+        Labels of the outputs; None for a single output.
     link : str
         Name of the function from margin to output: ``"identity"``, ``"sigmoid"``, ``"softmax"``, ...
     complete : bool
-        Whether intercept and components add up to the margin: neither ``max_interaction`` nor ``features`` left out
-        any.
+        Whether intercept and components add up to the margin. False if ``max_interaction`` or ``features`` left
+        components out.
     version : str
-        Of skglex, that wrote the file.
+        Version of skglex that wrote the file.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class StoredComponents:
         )
 
     def __getitem__(self, key: Any) -> Component:
-        """The component with the given name, or of the given features."""
+        """Return the component with a name, or with a tuple of features."""
         component: Component = self.components_[key]
         return component
 
@@ -106,30 +106,31 @@ class StoredComponents:
         return f"<StoredComponents: {len(self.components_)} components, written by skglex {self.version}>"
 
     def evaluate(self, X: Any) -> NDArray[np.float64]:
-        """All components at given rows.
+        """Evaluate all components on rows.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The model's columns; after the preprocessing, where the saved decomposer was around a pipeline.
+            Rows with the model's columns. If the saved decomposer was fitted on a pipeline, these are the columns
+            after the preprocessing.
 
         Returns
         -------
         ndarray of shape (n_samples, n_sets) or (n_samples, n_sets, n_outputs)
-            On the margin scale; to the bit what ``transform`` of the saved decomposer gives.
+            On the margin scale; equal to the bit to ``transform`` of the saved decomposer.
         """
         bins = self._bin(X)
-        found = [self._look_up(i, bins) for i in range(len(self._tables))]
-        out = np.stack(found, axis=1) if found else np.empty((bins.shape[1], 0, self._n_outputs))
-        return self._squeeze(out)
+        columns = [self._look_up(i, bins) for i in range(len(self._tables))]
+        values = np.stack(columns, axis=1) if columns else np.empty((bins.shape[1], 0, self._n_outputs))
+        return self._squeeze(values)
 
     def margin(self, X: Any) -> NDArray[np.float64]:
-        """The model's margin at given rows: intercept and all components.
+        """Compute the model's margin on rows: the sum of the intercept and all components.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            As for `evaluate`.
+            Rows as for `evaluate`.
 
         Returns
         -------
@@ -139,12 +140,12 @@ class StoredComponents:
         Raises
         ------
         ValueError
-            Components are left out.
+            ``complete`` is False.
         """
         if not self.complete:
             raise ValueError(
-                "max_interaction or features left components out, so they do not add up to the margin. Save a "
-                "decomposer without these"
+                "max_interaction or features left components out, so the saved ones do not add up to the margin. Save "
+                "a decomposer that was fitted without these parameters"
             )
         return np.asarray(self.intercept_ + self.evaluate(X).sum(axis=1))
 
@@ -155,7 +156,7 @@ class StoredComponents:
         return values[..., 0] if self._n_outputs == 1 else values
 
     def _shapes(self, n_edges: NDArray[np.int64]) -> list[tuple[int, ...]]:
-        """Shapes of all tables, the outputs last."""
+        """Return the shapes of all tables; the last axis is that of the outputs."""
         inner = iter(n_edges.tolist())
         return [
             (
@@ -180,7 +181,7 @@ class StoredComponents:
         return tuple(axes), values[start : start + prod(shape)].reshape(shape)
 
     def _make_grid(self, as_float32: bool) -> Grid:
-        """All bins that any component tells apart. Edges are the first values to the right: ``x < edge`` is left."""
+        """Return the grid with the edges of all components; a value left of an edge is ``< edge``."""
         cuts: dict[int, list[NDArray[np.float64]]] = {}
         for columns, (axes, _) in zip(self._columns, self._tables):
             for j, axis in zip(columns, axes):
@@ -194,12 +195,13 @@ class StoredComponents:
         X = check_rows(X, lambda: True)
         if X.shape[1] != len(self.feature_names):
             raise ValueError(
-                f"X has {X.shape[1]} features, but the components are of {len(self.feature_names)}: "
-                f"{self.feature_names[:20]}"
+                f"X has {X.shape[1]} features, but the model of the components has {len(self.feature_names)}: "
+                f"{self.feature_names[:20]}. Pass X with these columns"
             )
         if is_frame(X) and self._named and [str(name) for name in X.columns] != self.feature_names:
             raise ValueError(
-                f"X has the columns {list(X.columns)}, but the components are of {self.feature_names}, in this order"
+                f"X has the columns {list(X.columns)}, but the model of the components has {self.feature_names}. Pass "
+                "X with these columns, in this order"
             )
         return bin_all(X, self._spec, self._grid)
 
@@ -209,8 +211,8 @@ class StoredComponents:
         cells = []
         for axis, used_feature in zip(axes, used_features.tolist()):
             cells.append(bins_along(axis, self._grid.cuts_of(used_feature))[bins[used_feature]])
-        found: NDArray[np.float64] = values[tuple(cells)]
-        return found
+        cell_values: NDArray[np.float64] = values[tuple(cells)]
+        return cell_values
 
 
 class _StoredTables:
@@ -230,16 +232,18 @@ class _StoredTables:
         return axes, self._stored._squeeze(values)
 
 
-def _read_spec(given: dict[str, Any], n_features: int) -> InputSpec:
-    frame = given["frame_categories"]
+def _read_spec(description: dict[str, Any], n_features: int) -> InputSpec:
+    frame = description["frame_categories"]
     return InputSpec(
         n_features=n_features,
-        categories={int(j): np.array(values, dtype=object) for j, values in given["categories"].items()},
+        categories={
+            int(j): np.array(values, dtype=object) for j, values in description["categories"].items()
+        },
         frame_categories=None if frame is None else [np.array(values, dtype=object) for values in frame],
-        missing=np.nan if given["missing"] is None else float(given["missing"]),
-        missing_zeros=frozenset(given["missing_zeros"]),
+        missing=np.nan if description["missing"] is None else float(description["missing"]),
+        missing_zeros=frozenset(description["missing_zeros"]),
         **{
-            name: given[name]
+            name: description[name]
             for name in ("unknown_is_missing", "sparse_is_missing", "by_value", "finite")
             + ("truncates_codes", "integers_as_float32")
         },

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xgboost as xgb
 from numpy.typing import NDArray
 
 from skglex._readers import booster_json, parse_trees, tree_section, trees_used_by_predict
 from skglex.export._forest import Forest, drop_removed_splits
 
+if TYPE_CHECKING:
+    import xgboost as xgb
 _PER_NODE = ("split_indices", "split_conditions", "split_type", "default_left")
 _REAL = ("split_conditions", "loss_changes", "sum_hessian")
 _INVALID_ATTRIBUTES = ("best_iteration", "best_score")
@@ -59,6 +60,8 @@ def debiased_booster(
     ValueError
         The length of ``leaf_weight`` is not the number of leaves.
     """
+    import xgboost as xgb
+
     booster: xgb.Booster = trees_used_by_predict(model)
     content = booster_json(booster)
     section = tree_section(content)

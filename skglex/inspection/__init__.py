@@ -1,4 +1,4 @@
-"""A look at models and predictions: importances, orders of interaction, differences between groups."""
+"""Inspect models and predictions: importances, orders of interaction, differences between groups."""
 
 from skglex.inspection._group_difference import group_difference, group_statistics
 from skglex.inspection._importance import component_importance, feature_importance

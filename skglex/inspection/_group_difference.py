@@ -1,4 +1,4 @@
-"""How predictions differ between groups of rows."""
+"""Compare the predictions of groups of rows."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ def group_statistics(
     Parameters
     ----------
     y_pred : array-like of shape (n_samples,)
-        Numbers: predictions, one column of ``predict_proba``, margins, or ``predict(X) == label``. Of whatever
-        is given, the result has the unit.
+        Numbers: predictions, one column of ``predict_proba``, margins, or ``predict(X) == label``. The result has
+        the same unit.
     groups : array-like of shape (n_samples,)
-        The group that each row belongs to, say the column of a protected attribute.
+        The group of each row, for example the column of a protected attribute.
     statistic : {"median", "mean"} or callable, default="median"
-        A callable gets the predictions of a group, and ``sample_weight=`` theirs where weights are given.
+        A callable is called with the predictions of one group. If weights are passed, the call has their weights as
+        ``sample_weight=...``.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
@@ -53,17 +54,19 @@ def group_statistics(
     values = _check_predictions(y_pred)
     labels = _check_groups(groups)
     check_consistent_length(values, labels)
-    present = np.unique(labels)
-    # dates would become integers
-    masks = {
-        label: labels == label for label in (present if present.dtype.kind in "mM" else present.tolist())
-    }
+    distinct = np.unique(labels)
+    # Dates stay NumPy scalars, since `tolist` may turn them into integers.
+    keys = distinct if distinct.dtype.kind in "mM" else distinct.tolist()
+    masks = {label: labels == label for label in keys}
     if sample_weight is None:
         return {label: float(compute(values[rows])) for label, rows in masks.items()}
     weights = _check_weights(sample_weight, values)
     for label, rows in masks.items():
         if not weights[rows].any():
-            raise ValueError(f"sample_weight is zero on all rows of the group {label!r}")
+            raise ValueError(
+                f"sample_weight is zero on all rows of the group {label!r}: give at least one of them a positive "
+                "weight, or leave the group out"
+            )
     return {label: float(compute(values[rows], sample_weight=weights[rows])) for label, rows in masks.items()}
 
 
@@ -75,32 +78,34 @@ def group_difference(
     statistic: str | Callable[..., Any] = "median",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Difference of the predictions between two groups, as the paper measures bias.
+    """Measure how the predictions of two groups differ.
 
-    The statistic of the other group minus that of the reference [1]_.
+    The difference is the statistic of the other group minus the statistic of the reference group. The paper measures
+    bias like this [1]_.
 
     Parameters
     ----------
     y_pred : array-like of shape (n_samples,)
-        Numbers: predictions, one column of ``predict_proba``, margins, or ``predict(X) == label``. Of whatever
-        is given, the result has the unit.
+        Numbers: predictions, one column of ``predict_proba``, margins, or ``predict(X) == label``. The result has
+        the same unit.
     groups : array-like of shape (n_samples,)
-        The group that each row belongs to; two groups.
+        The group of each row. There must be exactly two groups.
     reference : label, default=None
-        The group to subtract. None: the first in sorted order.
+        The group whose statistic is subtracted. None: the first group in sorted order.
     statistic : {"median", "mean"} or callable, default="median"
-        A callable gets the predictions of a group, and ``sample_weight=`` theirs where weights are given.
+        A callable is called with the predictions of one group. If weights are passed, the call has their weights as
+        ``sample_weight=...``.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
     Returns
     -------
     float
-        The statistic of the one group minus that of the reference.
+        The statistic of the other group minus that of the reference group.
 
     See Also
     --------
-    group_statistics : The statistic of each of any number of groups.
+    group_statistics : The statistic of each group, for any number of groups.
 
     References
     ----------
@@ -123,7 +128,7 @@ def group_difference(
     30
     10
 
-    As a score for a search, the group being one of the columns:
+    A score for a search, where one of the columns is the group:
 
     >>> def difference(estimator, X, y):
     ...     return group_difference(estimator.predict(X), X[:, 0], statistic="mean")
@@ -133,26 +138,26 @@ def group_difference(
     by_group = group_statistics(y_pred, groups, statistic=statistic, sample_weight=sample_weight)
     if len(by_group) != 2:
         raise ValueError(
-            f"groups has {len(by_group)} distinct values, {_show(by_group)}; a difference is between two. "
-            "group_statistics summarises any number of groups"
+            f"a difference needs exactly two groups; got {len(by_group)}: {_show(by_group)}. Use group_statistics for "
+            "any other number of groups"
         )
     first, second = by_group
     if reference is None:
         reference = first
     if reference not in by_group:
-        raise ValueError(f"reference={reference!r} is not one of the groups, {_show(by_group)}")
+        raise ValueError(f"reference must be one of the groups {_show(by_group)}; got {reference!r}")
     other = second if reference == first else first
     return by_group[other] - by_group[reference]
 
 
 def _is_missing(label: Any) -> bool:
-    # pandas.NA is neither equal nor unequal to itself
+    # A comparison with pandas.NA is neither true nor false, so the type is compared instead.
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 def _show(labels: Any) -> str:
-    shown = ", ".join(repr(label) for label in list(labels)[:10])
-    return shown + (", ..." if len(labels) > 10 else "")
+    first_labels = ", ".join(repr(label) for label in list(labels)[:10])
+    return first_labels + (", ..." if len(labels) > 10 else "")
 
 
 def _find_statistic(statistic: str | Callable[..., Any]) -> Callable[..., Any]:
@@ -167,11 +172,13 @@ def _check_predictions(y_pred: Any) -> NDArray[np.float64]:
     values = np.asarray(y_pred)
     if values.ndim == 2 and values.shape[1] > 1:
         raise ValueError(
-            f"y_pred has the shape {values.shape}; pass one column, say predict_proba(X)[:, 1], or one output"
+            f"y_pred has the shape {values.shape}, but must have one dimension: pass one output, or one column, for "
+            "example predict_proba(X)[:, 1]"
         )
     if values.dtype.kind not in "biuf":
         raise ValueError(
-            f"y_pred must be numbers; got {values.dtype} values. Of labels, pass `predict(X) == label`"
+            f"y_pred must be numbers; got values of dtype {values.dtype}. For class labels, pass "
+            "`predict(X) == label`"
         )
     return np.asarray(
         check_array(column_or_1d(values), ensure_2d=False, dtype=np.float64, input_name="y_pred")
@@ -181,12 +188,14 @@ def _check_predictions(y_pred: Any) -> NDArray[np.float64]:
 def _check_groups(groups: Any) -> NDArray[Any]:
     labels = np.asarray(groups)
     if labels.ndim == 2 and labels.shape[1] > 1:
-        raise ValueError(f"groups has the shape {labels.shape}; pass one column, with a label for each row")
+        raise ValueError(
+            f"groups has the shape {labels.shape}, but must have one dimension: pass one label for each row"
+        )
     labels = column_or_1d(labels)
     if any(_is_missing(label) for label in labels):
-        raise ValueError("groups has missing values: leave these rows out, or give them a label of their own")
+        raise ValueError("groups has missing values: drop these rows, or replace missing values by a label")
     if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels}) > 1:
-        raise ValueError("groups mixes strings with other labels: pass labels of one type")
+        raise ValueError("groups mixes strings with other labels: convert all labels to one type")
     return np.asarray(labels)
 
 
@@ -207,16 +216,17 @@ def _mean(values: NDArray[np.float64], sample_weight: NDArray[np.float64] | None
 
 
 def _median(values: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None) -> Any:
-    """The median; a weight of two is the row twice."""
+    """Return the weighted median; a row of weight 2 counts like two rows."""
     if sample_weight is None:
         return np.median(values)
     order = np.argsort(values, kind="stable")
     order = order[sample_weight[order] > 0]
-    below = np.cumsum(sample_weight[order])
-    half = below[-1] / 2
-    # where a half lies below, up to the rounding of the sum, the middle of the two values beside it
-    lower = values[order[np.searchsorted(below, half * (1 - 1e-12), side="left")]]
-    upper = values[order[min(np.searchsorted(below, half * (1 + 1e-12), side="right"), len(order) - 1)]]
+    cumulated = np.cumsum(sample_weight[order])
+    half = cumulated[-1] / 2
+    # If exactly half of the weight lies below a value, the median is the mean of that value and the next one. The
+    # tolerance keeps this true if the cumulated weights are rounded.
+    lower = values[order[np.searchsorted(cumulated, half * (1 - 1e-12), side="left")]]
+    upper = values[order[min(np.searchsorted(cumulated, half * (1 + 1e-12), side="right"), len(order) - 1)]]
     return (lower + upper) / 2
 
 

@@ -1,4 +1,4 @@
-"""Importance of components, orders and features."""
+"""Compute the importance of components, orders and features."""
 
 from __future__ import annotations
 
@@ -31,34 +31,35 @@ def component_importance(
     by: str = "component",
     k: int | None = None,
 ) -> Any:
-    """Importance of components: the mean absolute value of each over rows.
+    """Compute the importance of components: the mean absolute value of each over rows.
 
     Parameters
     ----------
     decomposer : GlexDecomposer
-        Fitted.
+        A fitted decomposer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
         Rows to average over. None: the background, with its weights.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows X.
     by : {"component", "order", "feature"}, default="component"
-        ``"component"``: mean of ``|m_S|``, the largest first. ``"order"``: the sum of these over the components of
-        each order. ``"feature"``: per feature j and order q the sum over S with j and ``|S| = q`` of the mean of
-        ``|m_S|``, divided by q, as in figure 4 of the paper [1]_; the sum over all features is that by order.
+        ``"component"``: the mean of ``|m_S|`` for every component, the largest first. ``"order"``: the sum of these
+        means over the components of each order. ``"feature"``: for every feature j and order q the sum of the means
+        of ``|m_S|`` over all S with ``j in S`` and ``|S| = q``, divided by q, as in figure 4 of the paper [1]_. The
+        sum of the latter over all features is the importance by order.
     k : int, default=None
-        Only the k most important components (by the sum over outputs); those that cannot be among them are not
-        evaluated. Only with ``by="component"``.
+        Return only the k most important components (by the sum over outputs). Components that cannot be among them
+        are not evaluated. Allowed only with ``by="component"``.
 
     Returns
     -------
-    pandas.DataFrame, or dict of ndarray where pandas is not installed
-        Columns ``component`` and ``order``, ``order``, or ``feature`` and ``order``; then ``importance``, or one
-        ``label__importance`` per output. On the margin scale.
+    pandas.DataFrame, or dict of ndarray if pandas is not installed
+        Columns ``component`` and ``order``, or ``order``, or ``feature`` and ``order``, depending on ``by``; then
+        ``importance``, or one ``label__importance`` per output. Importances are on the margin scale.
 
     See Also
     --------
     feature_importance : One number per feature.
-    interaction_strength : What the orders contribute to the variance of the margin.
+    interaction_strength : The share of each order in the variance of the margin.
 
     References
     ----------
@@ -82,7 +83,7 @@ def component_importance(
     if by not in ("component", "order", "feature"):
         raise ValueError(f"by must be 'component', 'order' or 'feature'; got {by!r}")
     if k is not None and by != "component":
-        raise ValueError(f"k is the number of components, but by={by!r}: leave k out")
+        raise ValueError(f"k={k!r} limits the number of components, but by={by!r} lists none: leave k out")
     if k is not None and not (isinstance(k, Integral) and k >= 1):
         raise ValueError(f"k must be an integer of at least 1, or None; got {k!r}")
     view = explained(decomposer)
@@ -110,31 +111,32 @@ def component_importance(
 def feature_importance(
     decomposer: GlexDecomposer, X: Any = None, *, kind: str = "shap", sample_weight: Any = None
 ) -> Any:
-    """Importance of features, from their SHAP values or from the components they take part in.
+    """Compute the importance of features from their SHAP values or from their components.
 
     Parameters
     ----------
     decomposer : GlexDecomposer
-        Fitted.
+        A fitted decomposer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
         Rows to average over. None: the background, with its weights.
     kind : {"shap", "absolute"}, default="shap"
-        ``"shap"``: mean of ``|phi_k|``, where ``phi_k`` is the sum over S with k of ``m_S / |S|``, all orders
-        included. ``"absolute"``: the sum over S with k of the mean of ``|m_S|``, divided by ``|S|``: what
-        components of opposite sign do is not cancelled. It is of the components that the decomposer has
-        (``max_interaction``, ``features``), and at least the importance by SHAP values where it has all.
+        ``"shap"``: the mean of ``|phi_k|``, where the SHAP value ``phi_k`` is the sum of ``m_S / |S|`` over all S
+        with ``k in S``, of all orders. ``"absolute"``: the sum over all S with ``k in S`` of the mean of ``|m_S|``,
+        divided by ``|S|``. Here components of opposite sign do not cancel. The sum contains the components that the
+        decomposer has (``max_interaction``, ``features``). If it has all of them, the result is at least the
+        importance by SHAP values.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows X.
 
     Returns
     -------
-    pandas.DataFrame, or dict of ndarray where pandas is not installed
-        Columns ``feature`` and ``importance``, or one ``label__importance`` per output; the most important (by
-        the sum over outputs) first. On the margin scale.
+    pandas.DataFrame, or dict of ndarray if pandas is not installed
+        Columns ``feature`` and ``importance``, or one ``label__importance`` per output. The most important feature
+        (by the sum over outputs) comes first. Importances are on the margin scale.
 
     See Also
     --------
-    component_importance : Per component, by order, or by feature and order.
+    component_importance : Importances by component, by order, or by feature and order.
 
     Examples
     --------
@@ -164,7 +166,7 @@ def feature_importance(
 
 
 def _by_feature_and_order(view: Explained, background: BackgroundLike) -> NDArray[np.float64]:
-    """Sum over S with j and ``|S| = q`` of the mean of ``|m_S|`` over q: (n_features, n_orders, n_outputs)."""
+    """Return the importances of shape (n_features, n_orders, n_outputs); see ``by="feature"`` above."""
     view.require_components()
     means = component_means(view.decomposition, background, execution=view.execution)
     return sum_by_feature_and_order(view.decomposition, means)

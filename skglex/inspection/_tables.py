@@ -1,4 +1,4 @@
-"""What the inspection functions share: rows with weights in, tables out."""
+"""Write results as tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def label_columns(view: Explained, name: str, values: NDArray[Any]) -> dict[str,
 
 
 def as_table(columns: dict[str, Any]) -> Any:
-    """A pandas data frame where pandas is installed, else a dict of arrays."""
+    """Return a pandas data frame if pandas is installed, else a dict of arrays."""
     try:
         import pandas as pd
     except ImportError:

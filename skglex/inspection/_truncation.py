@@ -1,4 +1,4 @@
-"""The margin cut off at an order, and what each order contributes."""
+"""Truncate the margin at an order, and measure the contribution of each order."""
 
 from __future__ import annotations
 
@@ -16,34 +16,35 @@ if TYPE_CHECKING:
 
 
 def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_weight: Any = None) -> Any:
-    """Share of the margin's variance that the components of each order account for.
+    """Compute the share of each order in the variance of the margin.
 
-    With ``f_q`` the sum of all components of order q and f the margin, the share of order q is ::
+    Let ``f_q`` be the sum of all components of order q, and f the margin. The share of order q is ::
 
         share_q = Cov(f_q, f) / Var(f)
 
-    over the rows. Shares add up to one. A share may be negative, since components of different orders can be
+    over the rows. The shares add up to one. A share can be negative, since components of different orders can be
     correlated.
 
     Parameters
     ----------
     decomposer : GlexDecomposer
-        Fitted.
+        A fitted decomposer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
-        Rows. None: the background, with its weights.
+        Rows over which variances and covariances are computed. None: the background, with its weights.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows X.
 
     Returns
     -------
-    pandas.DataFrame, or dict of ndarray where pandas is not installed
-        One row per order, and one, ``remainder``, for what ``max_interaction`` or ``features`` leave out. Columns
-        ``order``, ``n_components``, ``share``, and ``r2``: the R² of the margin cut off after this order, against
-        the model's. Several outputs: ``label__share``, ``label__r2``. NaN where the margin is constant.
+    pandas.DataFrame, or dict of ndarray if pandas is not installed
+        One row per order. If ``max_interaction`` or ``features`` leave components out, a last row ``remainder`` holds
+        their share. The columns are ``order``, ``n_components``, ``share``, and ``r2``: the R² of the margin
+        truncated after this order, compared with the model's margin. Several outputs have the columns
+        ``label__share`` and ``label__r2``. Both are NaN if the margin is constant.
 
     See Also
     --------
-    truncated_margin : The margin cut off at an order.
+    truncated_margin : The margin truncated at an order.
 
     Examples
     --------
@@ -62,11 +63,11 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
     bins, weight = _bins_and_weights(view, X, sample_weight)
     view.require_components()
     orders = view.decomposition.orders
-    present = np.arange(1, orders.max(initial=0) + 1)
-    parts = _sum_by_order(view, bins, len(present))
+    n_orders = int(orders.max(initial=0))
+    parts = _sum_by_order(view, bins, n_orders)
     intercept = np.reshape(decomposer.intercept_, (-1, 1))
-    labels: list[Any] = present.tolist()
-    counts = np.bincount(orders, minlength=len(present) + 1)[1:].tolist()
+    labels: list[Any] = list(range(1, n_orders + 1))
+    counts = np.bincount(orders, minlength=n_orders + 1)[1:].tolist()
     if view.decomposition.complete:
         margin = parts.sum(axis=0) + intercept
     else:
@@ -80,8 +81,8 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
     covariance = np.einsum("qor,or,r->qo", parts, centred, share)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(variance > 0, covariance / variance, np.nan)
-    fitted = intercept + np.cumsum(parts, axis=0)
-    r2 = np.array([_r2(margin, cut, weight) for cut in fitted]).reshape(len(labels), view.n_outputs)
+    truncated = intercept + np.cumsum(parts, axis=0)
+    r2 = np.array([_r2(margin, part, weight) for part in truncated]).reshape(len(labels), view.n_outputs)
     return as_table(
         {
             "order": labels,
@@ -95,27 +96,28 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
 def truncated_margin(
     decomposer: GlexDecomposer, X: Any, order: int, *, sample_weight: Any = None, return_r2: bool = False
 ) -> Any:
-    """The margin without the components of a higher order.
+    """Compute the margin without the components above an order.
 
     Parameters
     ----------
     decomposer : GlexDecomposer
-        Fitted.
+        A fitted decomposer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Rows, with the columns of those given to `fit`.
+        Rows with the same columns as those passed to `fit`.
     order : int
-        Highest order that is kept; 0 gives the intercept.
+        Highest order that is kept. 0 keeps only the intercept.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the R².
     return_r2 : bool, default=False
-        Return the R² against the model's own margin on the rows too.
+        Also return the R² of the truncated margin, compared with the model's margin on the same rows.
 
     Returns
     -------
     margin : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Intercept plus the sum of all ``m_S`` with ``|S| <= order``, of the features that the decomposer is of.
+        Intercept plus the sum of all ``m_S`` with ``|S| <= order``. The parameter ``features`` of the decomposer
+        restricts the sum to the components of these features.
     r2 : float or ndarray of shape (n_outputs,)
-        Only with ``return_r2=True``. NaN where the model's margin is constant.
+        Only with ``return_r2=True``. NaN if the model's margin is constant.
 
     See Also
     --------
@@ -137,44 +139,43 @@ def truncated_margin(
     view.check_order(order, least=0)
     bins, weight = _bins_and_weights(view, X, sample_weight)
     kept = min(int(order), int(view.decomposition.orders.max(initial=0)))
-    margin = np.reshape(decomposer.intercept_, (-1, 1)) + _sum_by_order(view, bins, kept).sum(axis=0)
-    cut = view.squeeze(margin.T)
+    truncated = np.reshape(decomposer.intercept_, (-1, 1)) + _sum_by_order(view, bins, kept).sum(axis=0)
+    margin = view.squeeze(truncated.T)
     if not return_r2:
-        return cut
-    r2 = _r2(view.decomposition.margins(bins, view.execution), margin, weight)
-    return cut, (float(r2[0]) if len(r2) == 1 else r2)
+        return margin
+    r2 = _r2(view.decomposition.margins(bins, view.execution), truncated, weight)
+    return margin, (float(r2[0]) if len(r2) == 1 else r2)
 
 
 def _bins_and_weights(
     view: Explained, X: Any, sample_weight: Any
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the bins and weights of rows, which must be in memory."""
+    """Return the bins and the weights of the rows as arrays in memory."""
     rows = view.weighted_rows(X, sample_weight).in_memory()
     return rows.bins, rows.weight
 
 
 def _sum_by_order(view: Explained, bins: NDArray[Any], n_orders: int) -> NDArray[np.float64]:
-    """Sum the components of each order up to one: shape (n_orders, n_outputs, n_samples)."""
+    """Sum the components of each order up to ``n_orders``: shape (n_orders, n_outputs, n_samples)."""
     orders, n_outputs = view.decomposition.orders, view.n_outputs
     chosen = np.flatnonzero(orders <= n_orders)
     width = len(chosen) * n_outputs
 
-    def compute(some: NDArray[Any]) -> NDArray[np.float64]:
-        values = np.empty((width, some.shape[1]))
-        view.decomposition.components(some, chosen, values, view.execution)
-        blocks = values.reshape(n_outputs, len(chosen), some.shape[1])
-        return np.array([blocks[:, orders[chosen] == q + 1].sum(axis=1) for q in range(n_orders)]).reshape(
-            n_orders, n_outputs, some.shape[1]
-        )
+    def compute(chunk: NDArray[Any]) -> NDArray[np.float64]:
+        values = np.empty((width, chunk.shape[1]))
+        view.decomposition.components(chunk, chosen, values, view.execution)
+        blocks = values.reshape(n_outputs, len(chosen), chunk.shape[1])
+        sums = [blocks[:, orders[chosen] == q + 1].sum(axis=1) for q in range(n_orders)]
+        return np.array(sums).reshape(n_orders, n_outputs, chunk.shape[1])
 
     return map_chunks(iter_binned(bins, width), (n_orders, n_outputs, bins.shape[1]), compute)
 
 
 def _r2(
-    margin: NDArray[np.float64], cut: NDArray[np.float64], weight: NDArray[np.float64]
+    margin: NDArray[np.float64], truncated: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """R² of ``cut`` against ``margin``, both (n_outputs, n_samples)."""
+    """Compute the R² of the truncated margin for each output; both margins are (n_outputs, n_samples)."""
     centred = margin - np.average(margin, axis=1, weights=weight)[:, None]
-    total, rest = (centred**2) @ weight, ((margin - cut) ** 2) @ weight
+    total, residual = (centred**2) @ weight, ((margin - truncated) ** 2) @ weight
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(total > 0, 1 - rest / total, np.nan)
+        return np.where(total > 0, 1 - residual / total, np.nan)

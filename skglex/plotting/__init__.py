@@ -1,4 +1,4 @@
-"""Pictures of a fitted decomposer, in scikit-learn's Display form; they need matplotlib (extra ``plots``)."""
+"""Draw a fitted decomposer, in scikit-learn's Display form; this needs matplotlib (extra ``plots``)."""
 
 from skglex.plotting._component_display import ComponentDisplay
 from skglex.plotting._importance_display import ImportanceDisplay

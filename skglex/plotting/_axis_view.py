@@ -1,4 +1,4 @@
-"""How one axis of a component is laid out in a picture."""
+"""Lay out one axis of a component in a picture."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from skglex._input import column_values, take_rows
 from skglex.components import Axis, bins_along
 from skglex.plotting._style import number
 
-# A feature with at most this many bins in all of the model is drawn level by level.
+# A numeric feature is drawn level by level if the model splits it into at most this many bins.
 MAX_LEVELS = 5
-# From this many rows on, rows tell the range of a feature and whether it is all integers.
+# Fewer rows are too few to derive the range of a feature from them, or that all its values are integers.
 MANY_ROWS = 50
 
 
 class Rows:
-    """Rows given to be drawn: their values, and their bins along any axis."""
+    """Hold the rows to draw, and look up their values and their bins along any axis."""
 
     def __init__(self, decomposer: Any, X: Any) -> None:
         self.decomposer = decomposer
         self.view = explained(decomposer)
-        self.given = X
+        self.X = X
         self.checked = self.view.check(X)
 
     @cached_property
@@ -34,45 +34,46 @@ class Rows:
         return self.view.fitted.bins(self.checked, self.view.execution)
 
     def bins(self, axis: Axis) -> NDArray[np.int64]:
-        """Bin of every row along an axis."""
+        """Return the bin of every row along an axis."""
         full = self.decomposer.feature_axis(axis.feature)
-        of_row = self._bins[self.view.used_feature(axis.feature)]
-        return np.asarray(bins_along(axis, full.edges)[of_row])
+        model_bins = self._bins[self.view.used_feature(axis.feature)]
+        return np.asarray(bins_along(axis, full.edges)[model_bins])
 
     def values(self, feature: str) -> NDArray[np.float64]:
-        """Values of a numeric feature (codes of a categorical one), missing as NaN."""
+        """Return the values of a numeric feature, or the codes of a categorical one; missing values are NaN."""
         position = self.view.feature_names.index(feature)
         return column_values(self.checked, position, self.view.source.input)
 
-    def some(self, n: int) -> Rows:
-        """At most n of the rows, always the same ones."""
+    def subsample(self, n: int) -> Rows:
+        """Return at most n of the rows; the choice is always the same."""
         total = self.checked.shape[0]
         if n >= total:
             return self
         rows = np.sort(np.random.default_rng(0).choice(total, n, replace=False))
-        return Rows(self.decomposer, take_rows(self.given, rows))
+        return Rows(self.decomposer, take_rows(self.X, rows))
 
 
 @dataclass(frozen=True)
 class AxisView:
-    """Bins of one axis that are shown, and where.
+    """Describe which bins of one axis are drawn, and where.
 
     Attributes
     ----------
     axis : Axis
     levels : bool
-        Whether the bins are drawn as levels at 0, 1, ... with ``labels``, or else to scale.
+        True: the bins are drawn as levels at 0, 1, ... with ``labels``. False: they are drawn to scale.
     bins : ndarray of int
-        Bins shown, without the missing one.
+        The bins that are drawn, without the bin of missing values.
     borders : ndarray of shape (len(bins) + 1,)
-        Where the bins begin and end; half-way between integers where rows are given that have only these.
+        The ends of the bins. They lie half-way between integers if the rows to draw have only integer values.
     labels : list of str
-        Of each bin.
+        One label per bin.
     missing : bool
-        Whether the bin of missing values is shown, after all others.
+        Whether the bin of missing values is drawn, after all other bins.
     shares, share_borders : ndarray
-        Histogram of the background over the bins that the model tells apart, narrow ones merged.
+        Histogram of the background over all bins of the model's feature. Narrow bins are merged.
     missing_share : float
+        Share of missing values in the background.
     """
 
     axis: Axis
@@ -87,40 +88,46 @@ class AxisView:
 
     @property
     def cells(self) -> NDArray[np.int64]:
-        """All bins shown, missing last."""
+        """Return the bins that are drawn; the bin of missing values comes last."""
         return np.append(self.bins, self.axis.missing) if self.missing else self.bins
 
     @property
     def missing_span(self) -> tuple[float, float]:
-        """Where missing values are drawn."""
+        """Return the ends of the place where missing values are drawn."""
         high, width = self.borders[-1], self.borders[-1] - self.borders[0]
         return (high, high + 1.0) if self.levels else (high + 0.04 * width, high + 0.12 * width)
 
     @property
     def end(self) -> float:
+        """Return where the axis ends."""
         return self.missing_span[1] if self.missing else float(self.borders[-1])
 
     @property
     def cell_labels(self) -> list[str]:
+        """Return the labels of ``cells``."""
         return [*self.labels, "missing"] if self.missing else self.labels
 
     def place(self, rows: Rows) -> NDArray[np.float64]:
-        """Where rows are drawn along this axis; NaN outside."""
+        """Return the position of every row along this axis, NaN if it is outside."""
         bins = rows.bins(self.axis)
-        at = np.full(len(bins), np.nan)
+        position = np.full(len(bins), np.nan)
         if self.levels:
             for i, b in enumerate(self.bins):
-                at[bins == b] = i
+                position[bins == b] = i
         else:
-            at = np.where(bins == self.axis.missing, np.nan, rows.values(self.axis.feature))
-            at[(at < self.borders[0]) | (at > self.borders[-1])] = np.nan
+            position = np.where(bins == self.axis.missing, np.nan, rows.values(self.axis.feature))
+            position[(position < self.borders[0]) | (position > self.borders[-1])] = np.nan
         if self.missing:
-            at[bins == self.axis.missing] = np.mean(self.missing_span)
-        return at
+            position[bins == self.axis.missing] = np.mean(self.missing_span)
+        return position
 
 
 def view_axis(decomposer: Any, axis: Axis, rows: Rows | None, missing: Any) -> AxisView:
-    """Lay out one axis; ``missing`` is True, False or "auto" (where there are missing values)."""
+    """Lay out one axis.
+
+    ``missing`` is True, False or "auto". The last draws the bin of missing values if the background or the rows have
+    missing values.
+    """
     full = decomposer.feature_axis(axis.feature)
     weights = decomposer.background_weights(full)
     row_bins = None if rows is None else rows.bins(axis)
@@ -131,8 +138,8 @@ def view_axis(decomposer: Any, axis: Axis, rows: Rows | None, missing: Any) -> A
     if axis.categorical:
         bins = np.arange(axis.missing)
         labels = [str(edge) for edge in axis.edges]
-        known = None if rows is None else rows.bins(axis)
-        if weights[len(axis.edges)] > 0 or (known is not None and (known == len(axis.edges)).any()):
+        other = len(labels)
+        if weights[other] > 0 or (row_bins is not None and (row_bins == other).any()):
             labels.append("other")
         bins = bins[: len(labels)]
         borders = np.arange(len(bins) + 1) - 0.5
@@ -148,7 +155,8 @@ def view_axis(decomposer: Any, axis: Axis, rows: Rows | None, missing: Any) -> A
         return AxisView(axis, True, bins, borders, labels, missing, shares, borders, share)
     whole = values is not None and len(values) >= MANY_ROWS and _is_whole(values)
     edges, fine_edges = axis.edges, full.edges
-    if whole:  # the same bins, if there are only integers
+    if whole:
+        # Integers fall into the same bins if every edge is moved to the middle between two integers.
         edges, fine_edges = np.ceil(edges) - 0.5, np.ceil(fine_edges) - 0.5
     low, high = _range(full.edges, values, whole)
     bins, borders = _clip(edges, low, high)
@@ -162,7 +170,7 @@ def view_axis(decomposer: Any, axis: Axis, rows: Rows | None, missing: Any) -> A
 
 
 def _merge(shares: NDArray[np.float64], borders: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Merge the narrow bins of a histogram, until none is narrower than a sixtieth of the whole."""
+    """Merge narrow bins of a histogram until every bin has at least a sixtieth of the total width."""
     step = (borders[-1] - borders[0]) / 60
     first = [0]
     for i, border in enumerate(borders[1:-1], start=1):
@@ -178,7 +186,7 @@ def _few_values(full: Axis, values: NDArray[np.float64] | None) -> bool:
 
 
 def _is_whole(values: NDArray[np.float64]) -> bool:
-    """Whether all values that are there are integers."""
+    """Return whether all values that are not missing are integers."""
     finite = values[np.isfinite(values)]
     return len(finite) > 0 and bool((finite == np.round(finite)).all())
 
@@ -186,7 +194,10 @@ def _is_whole(values: NDArray[np.float64]) -> bool:
 def _range(
     edges: NDArray[np.float64], values: NDArray[np.float64] | None, whole: bool
 ) -> tuple[float, float]:
-    """Range of a numeric axis: of many values, or else a little more than that of the edges and few values."""
+    """Return the range of a numeric axis.
+
+    It is the range of the values if they are many. Else it contains the edges, with a margin, and the values.
+    """
     finite = edges[np.isfinite(edges)]
     values = np.empty(0) if values is None else values[np.isfinite(values)]
     if len(values) >= MANY_ROWS:
@@ -202,7 +213,7 @@ def _range(
 
 
 def _clip(edges: NDArray[np.float64], low: float, high: float) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The bins that meet a range, and their borders within it."""
+    """Return the bins that overlap a range, and their borders within the range."""
     first = int(np.searchsorted(edges, low, side="right"))
     last = int(np.searchsorted(edges, high, side="left"))
     return np.arange(first, last + 1), np.concatenate([[low], edges[first:last], [high]])
@@ -221,9 +232,9 @@ def _interval_label(edges: NDArray[np.float64], b: int) -> str:
 def _level_label(
     edges: NDArray[np.float64], b: int, values: NDArray[np.float64] | None, bins: NDArray[np.int64] | None
 ) -> str:
-    """The values in a bin, where rows are given and there are at most three, or else its interval."""
+    """Label a bin with its values if the rows have one to three different ones in it, else with its interval."""
     if values is not None:
-        found = np.unique(values[bins == b])
-        if 0 < len(found) <= 3:
-            return ", ".join(map(number, found))
+        distinct = np.unique(values[bins == b])
+        if 0 < len(distinct) <= 3:
+            return ", ".join(map(number, distinct))
     return _interval_label(edges, b)

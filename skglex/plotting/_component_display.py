@@ -1,4 +1,4 @@
-"""ComponentDisplay: components as step functions, bars and heat maps."""
+"""Draw components as step functions, bars and heat maps."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from typing import Any
 import numpy as np
 
 from skglex._decomposition import explained
-from skglex._utils import import_optional
 from skglex.components import Component
 from skglex.plotting._axis_view import Rows
 from skglex.plotting._draw import draw_panel
 from skglex.plotting._panels import Panel, make_panels
-from skglex.plotting._style import margin_label
+from skglex.plotting._style import margin_label, require_matplotlib
 
 
 class ComponentDisplay:
-    """Components of a decomposer, drawn as they are: constant between the thresholds of the trees.
+    """Draw components of a decomposer as they are: constant between the thresholds of the trees.
 
-    A main effect is a step function, or bars where the feature is categorical or the model splits it into few
-    bins. Two features are a heat map, or one line per level where one of them has few; three features are panels of
-    that. Make it with `from_decomposer`.
+    A main effect becomes a step function. It becomes bars if the feature is categorical or the model splits it into
+    few bins. A component of two features becomes a heat map, or one line per level if one of the features has few
+    levels. A component of three features becomes several such panels. Create the display with `from_decomposer`.
 
     Parameters
     ----------
     panels : list of Panel
-        What is drawn.
+        The data of the panels.
     label : str
         Label of the margin axis.
 
@@ -34,15 +33,15 @@ class ComponentDisplay:
     axes_ : ndarray of shape (n_panels,)
         The matplotlib axes of all panels.
     ax_ : matplotlib Axes
-        The first of them.
+        The first of ``axes_``.
     figure_ : matplotlib Figure
     colorbar_ : matplotlib Colorbar, or None
-        Of the heat maps, which share one scale.
+        The colour bar of the heat maps, which share one scale. None if there is no heat map.
 
     See Also
     --------
     ShapDisplay : SHAP values of a feature around its main effect.
-    ImportanceDisplay : Which components are large.
+    ImportanceDisplay : Importances of components, or of features by order.
 
     Examples
     --------
@@ -80,49 +79,51 @@ class ComponentDisplay:
         n_cols: int = 3,
         ax: Any = None,
     ) -> ComponentDisplay:
-        """Draw some components.
+        """Draw one or several components.
 
         Parameters
         ----------
         decomposer : GlexDecomposer
-            Fitted.
+            A fitted decomposer.
         features : str, tuple, Component, or list of these
-            One component, by its name, by its features or itself; a list of several makes a grid. ``("hr",
-            "temp")`` is the interaction, ``["hr", "temp"]`` are the two main effects.
+            A component: its name, the tuple of its features, or the component itself. A list of components is drawn
+            as a grid. ``("hr", "temp")`` is the interaction, ``["hr", "temp"]`` are the two main effects.
         class_ : object, default=None
-            The class (or the position of the output), where the model has several.
+            The class (or the position of the output). Required if the model has several outputs.
         X : array-like or data frame of shape (n_samples, n_features), default=None
-            Rows that are drawn as points. 50 or more also set the range of the axes and name the levels of numeric
-            features; where a numeric feature is all integers in X, a bin's borders are drawn half-way between them.
-            None: from the first to the last threshold, levels named by their thresholds.
+            Rows that are drawn as points. 50 or more rows also set the range of the axes, and name the levels of
+            numeric features. If a numeric feature has only integer values in X, the borders of its bins are drawn
+            half-way between integers. None: the axes reach from the first to the last threshold, and levels are
+            named by their thresholds.
         subsample : int, default=200
-            Draw at most that many of the rows of X; 0 for none.
+            Draw at most that many rows of X; 0 draws none.
         missing : {"auto", True, False}, default="auto"
-            Whether to show the bin of missing values; ``"auto"``: where the background or X has some.
+            Whether to draw the bin of missing values. ``"auto"`` draws it if the background or X has missing values.
         background : bool, default=True
             Draw the histogram of the background along the bottom.
         same_scale : bool, default=True
-            One margin scale for all panels, so that they can be compared. The colours always have one.
+            Use one margin scale for all panels, so that they can be compared. The colours always share one scale.
         n_cols : int, default=3
-            Panels per row.
+            Number of panels per row.
         ax : matplotlib Axes, or array of Axes, default=None
-            Where to draw. One Axes for several panels is divided between them.
+            Axes to draw on. A single Axes is divided if there are several panels. None: a new figure.
 
         Returns
         -------
         ComponentDisplay
-            With what was drawn in its attributes.
+            The display, with the figure and axes as attributes.
         """
-        import_optional("matplotlib.pyplot", "plots")
+        require_matplotlib()
         view = explained(decomposer)
         output = view.output_position(class_, "class_")
         components = [
-            _find(decomposer, key) for key in (features if isinstance(features, list) else [features])
+            key if isinstance(key, Component) else decomposer.components_[key]
+            for key in (features if isinstance(features, list) else [features])
         ]
         if not components:
             raise ValueError("features is empty: name at least one component")
         rows = None if X is None else Rows(decomposer, X)
-        drawn = rows.some(subsample) if rows is not None and subsample > 0 else None
+        drawn = rows.subsample(subsample) if rows is not None and subsample > 0 else None
         panels: list[Panel] = []
         for component in components:
             panels += make_panels(decomposer, component, output, rows=rows, drawn=drawn, missing=missing)
@@ -137,7 +138,7 @@ class ComponentDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, or array of Axes, default=None
-            Where to draw. None: a new figure.
+            Axes to draw on. None: a new figure.
         background : bool, default=True
             As in `from_decomposer`.
         same_scale : bool, default=True
@@ -148,17 +149,17 @@ class ComponentDisplay:
         Returns
         -------
         ComponentDisplay
-            With what was drawn in its attributes.
+            The display, with the figure and axes as attributes.
         """
+        self._make_axes(ax, n_cols)
         from matplotlib.colors import Normalize
 
-        plt = import_optional("matplotlib.pyplot", "plots")
-        self._make_axes(plt, ax, n_cols)
         largest = max((_size(panel) for panel in self.panels if panel.kind == "map"), default=0.0) or 1.0
         curves = [panel for panel in self.panels if panel.kind != "map"]
         common = _limits(curves) if same_scale else None
         meshes = []
-        labelled = set()  # rows of panels that say what the curves' scale is
+        # On one scale, one label per row of panels is enough.
+        labelled = set()
         for i, (panel, panel_ax) in enumerate(zip(self.panels, self.axes_)):
             mesh = draw_panel(
                 panel_ax,
@@ -177,7 +178,8 @@ class ComponentDisplay:
         if meshes:
             last, mesh = meshes[-1]
             style = {"label": self.label, "pad": 0.02}
-            if ax is None and len(self.panels) > 1:  # beside all panels, as high as two rows of them
+            if ax is None and len(self.panels) > 1:
+                # The colour bar belongs to all panels; it stands beside them, as high as two rows.
                 shrink = min(1.0, 2 * n_cols / len(self.panels))
                 style |= {
                     "ax": list(self.axes_),
@@ -191,12 +193,12 @@ class ComponentDisplay:
             self.colorbar_ = last.figure.colorbar(mesh, **style)
         return self
 
-    def _make_axes(self, plt: Any, ax: Any, n_cols: int) -> None:
+    def _make_axes(self, ax: Any, n_cols: int) -> None:
         n = len(self.panels)
         n_cols = min(n_cols, n)
         shape = (-(-n // n_cols), n_cols)
         if ax is None:
-            figure, axes = plt.subplots(
+            figure, axes = require_matplotlib().subplots(
                 *shape,
                 figsize=(max(3.3 * shape[1], 5.0 if n == 1 else 0), 2.9 * shape[0] if n > 1 else 3.6),
                 layout="constrained",
@@ -209,7 +211,9 @@ class ComponentDisplay:
         elif isinstance(ax, (list, tuple, np.ndarray)):
             axes = np.asarray(ax, dtype=object).ravel()
             if len(axes) < n:
-                raise ValueError(f"there are {n} panels, but ax has {len(axes)} axes")
+                raise ValueError(
+                    f"there are {n} panels, but ax has {len(axes)} axes: pass at least {n} axes, or one to divide"
+                )
             figure = axes[0].figure
         elif n == 1:
             figure, axes = ax.figure, np.array([ax], dtype=object)
@@ -221,12 +225,8 @@ class ComponentDisplay:
         self.figure_, self.axes_, self.ax_ = figure, axes[:n], axes[0]
 
 
-def _find(decomposer: Any, key: Any) -> Component:
-    return key if isinstance(key, Component) else decomposer.components_[key]
-
-
 def _row(ax: Any) -> Any:
-    """The row of axes that one is in, or itself."""
+    """Identify the row of the grid that the axes are in; axes outside of a grid are their own row."""
     spec = ax.get_subplotspec()
     return ax if spec is None else (spec.get_gridspec(), spec.rowspan.start)
 
@@ -236,6 +236,6 @@ def _size(panel: Panel) -> float:
 
 
 def _limits(panels: list[Panel]) -> tuple[float, float]:
-    """Range of the margin over some panels, zero included."""
+    """Return the range of the margin over panels; it contains zero."""
     low = min((float(panel.values.min(initial=0)) for panel in panels), default=0.0)
     return low, max((float(panel.values.max(initial=0)) for panel in panels), default=0.0)

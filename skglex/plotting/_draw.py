@@ -1,4 +1,4 @@
-"""Drawing panels on matplotlib axes."""
+"""Draw panels on matplotlib axes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from skglex.plotting._axis_view import AxisView
 from skglex.plotting._panels import Panel, group_offsets
-from skglex.plotting._style import COLOURS, DIVERGING, LINE_STYLES, bare
+from skglex.plotting._style import COLOURS, DIVERGING, LINE_STYLES, remove_frame
 
 _MISSING = {"marker": "D", "ms": 5, "lw": 2}
 
@@ -24,22 +24,20 @@ def draw_panel(
     background: bool,
     legend: bool,
 ) -> Any:
-    """Draw one panel; returns the mesh of a heat map, else None."""
+    """Draw one panel; return the mesh if it is a heat map, else None."""
     ax.set_title(panel.title, loc="left", fontsize="medium")
     draw_scale(ax, panel.views[0], "x")
     ax.set_xlim(panel.views[0].borders[0], panel.views[0].end)
     if panel.kind == "map":
         return _draw_map(ax, panel, colours)
-    bare(ax)
+    remove_frame(ax)
     ax.axhline(0, color="0.5", lw=0.8, zorder=1)
     ax.set_ylabel(label)
     draw = {"steps": _draw_steps, "bars": _draw_bars, "lines": _draw_lines, "grouped bars": _draw_groups}
     draw[panel.kind](ax, panel)
     if len(panel.views) == 2 and legend:
         _legend(ax, panel.views[1])
-    low, high = limits
-    span = (high - low) or 1.0
-    ax.set_ylim(low - (0.22 if background else 0.06) * span, high + 0.06 * span)
+    set_margin_limits(ax, *limits, background=background)
     if background:
         draw_background(ax, panel.views[0])
     if panel.points is not None:
@@ -47,10 +45,17 @@ def draw_panel(
     return None
 
 
+def set_margin_limits(ax: Any, low: float, high: float, *, background: bool) -> None:
+    """Set the limits of a vertical margin axis, with room for the histogram of the background."""
+    span = (high - low) or 1.0
+    ax.set_ylim(low - (0.22 if background else 0.06) * span, high + 0.06 * span)
+
+
 def draw_background(ax: Any, view: AxisView) -> None:
-    """Histogram of the background along the bottom of the axes."""
+    """Draw the histogram of the background along the bottom of the axes."""
     density, borders = view.shares, view.share_borders
-    if view.levels:  # with gaps between them
+    if view.levels:
+        # Empty bins between the levels leave gaps, as between the bars of the component.
         density = np.column_stack([density, np.zeros(len(density))]).ravel()[:-1]
         borders = (np.arange(len(view.bins))[:, None] + [-0.3, 0.3]).ravel()
     else:
@@ -60,7 +65,7 @@ def draw_background(ax: Any, view: AxisView) -> None:
 
 
 def step_line(ax: Any, view: AxisView, values: Any, **style: Any) -> None:
-    """A step function over one numeric axis, its missing bin as a diamond on a line of its own."""
+    """Draw a step function over one numeric axis, and its missing bin as a diamond on a separate line."""
     n = len(view.bins)
     ax.stairs(values[:n], view.borders, baseline=None, lw=2, zorder=3, **style)
     if view.missing:
@@ -84,7 +89,7 @@ def _bars(ax: Any, view: AxisView, values: Any, offset: float, width: float, col
 
 
 def _width(ax: Any) -> float:
-    """About the width of the axes, in points."""
+    """Return the approximate width of the axes in points."""
     return float(72 * ax.get_window_extent().width / ax.figure.dpi)
 
 
@@ -103,7 +108,7 @@ def _draw_groups(ax: Any, panel: Panel) -> None:
 
 
 def _legend(ax: Any, view: AxisView) -> None:
-    """The levels, above the axes where they hide nothing."""
+    """Draw the legend of the levels above the axes, where it hides nothing."""
     from matplotlib.lines import Line2D
 
     handles, labels = ax.get_legend_handles_labels()
@@ -113,7 +118,7 @@ def _legend(ax: Any, view: AxisView) -> None:
 
 
 def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str = "") -> None:
-    """A legend between the axes and their title, or inside where two rows are too short for it."""
+    """Draw a legend between the axes and their title, or inside the axes if it needs more than two rows."""
     n_rows = math.ceil((4.8 * sum(map(len, labels)) + 24 * len(labels)) / (1.05 * _width(ax)))
     inside = n_rows > 2
     ax.set_title(title, loc="left", fontsize="medium", pad=6 if inside else 6 + 14 * n_rows)
@@ -135,7 +140,8 @@ def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str =
         borderpad=0.2,
         borderaxespad=0.1,
     )
-    if labels[0].endswith(":"):  # the feature's name has no sign of its own
+    if labels[0].endswith(":"):
+        # The first entry is the name of the feature, which has no line or bar.
         legend.legend_handles[0].set_visible(False)
 
 

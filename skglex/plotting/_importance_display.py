@@ -1,4 +1,4 @@
-"""ImportanceDisplay: which components and features are large."""
+"""Draw the importances of components and features."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition import Explained, explained, sum_by_feature_and_order
-from skglex._utils import import_optional
-from skglex.plotting._style import COLOURS, bare, make_axes, margin_label
+from skglex.plotting._style import COLOURS, make_axes, margin_label, remove_frame, require_matplotlib
 
 
 class ImportanceDisplay:
-    """Importances of components, or of features by order, as bars.
+    """Draw importances of components, or of features by order, as bars.
 
-    The importance of a component is the mean of its absolute value over the background. That of feature j at order
-    q is the sum of these over the components of q features that hold j, divided by q, as each SHAP value takes its
-    share of them [1]_. The SHAP importance, mean ``|phi_j|``, beside it can be smaller, since components cancel
-    in it. Make it with `from_decomposer`.
+    The importance of a component is the mean of its absolute value over the background. The importance of feature j
+    at order q is the sum of these means over all components of q features that contain j, divided by q, since a SHAP
+    value contains this share of each of these components [1]_. The SHAP importance, mean ``|phi_j|``, is drawn
+    beside it. It can be smaller, since components can cancel in a SHAP value. Create the display with
+    `from_decomposer`.
 
     Parameters
     ----------
     names : list of str
-        Of the components or features, the most important first.
+        The names of the components or features, the most important first.
     heights : ndarray of shape (n_names, n_orders)
-        Importances; one column per order, or one in all.
+        Importances. There is one column per order, or a single column for components.
     orders : list of int, or None
         The orders of the columns; None for components.
     shap : ndarray of shape (n_names,), or None
-        SHAP importances.
+        SHAP importances. None: they are not drawn.
     label : str
         Label of the margin axis.
 
@@ -90,27 +90,28 @@ class ImportanceDisplay:
         Parameters
         ----------
         decomposer : GlexDecomposer
-            Fitted.
+            A fitted decomposer.
         kind : {"component", "order"}, default="component"
-            One bar per component, or one per feature, stacked by order. The orders are those that the decomposer
-            has components of (``max_interaction``).
+            ``"component"`` draws one bar per component, ``"order"`` one bar per feature, stacked by order. The
+            orders are those of the decomposer's components (``max_interaction``).
         class_ : object, default=None
-            The class (or the position of the output), where the model has several. None: their sum.
+            The class (or the position of the output), if the model has several outputs. None: the sum over all
+            outputs.
         k : int, default=15
-            At most that many bars.
+            Draw at most that many bars.
         shap : bool, default=True
             With ``kind="order"``, draw the SHAP importance beside each bar.
         ax : matplotlib Axes, default=None
-            Where to draw.
+            Axes to draw on. None: a new figure.
 
         Returns
         -------
         ImportanceDisplay
-            With what was drawn in its attributes.
+            The display, with the figure and axes as attributes.
         """
-        import_optional("matplotlib.pyplot", "plots")
+        require_matplotlib()
         if kind not in ("component", "order"):
-            raise ValueError(f"kind must be 'component' or 'order', got {kind!r}")
+            raise ValueError(f"kind must be 'component' or 'order'; got {kind!r}")
         view = explained(decomposer)
         label = margin_label(view, class_)
         if class_ is None and view.output_labels is not None:
@@ -123,11 +124,11 @@ class ImportanceDisplay:
             return cls(names, importances[order][:, None], label=label).plot(ax=ax)
         features = decomposer.explained_features_
         heights = sum_by_feature_and_order(view.decomposition, importances)
-        shown = np.argsort(-heights.sum(axis=1), kind="stable")[:k]
-        phi = _of_output(view, decomposer.feature_importances_, class_)[shown] if shap else None
+        ranking = np.argsort(-heights.sum(axis=1), kind="stable")[:k]
+        phi = _of_output(view, decomposer.feature_importances_, class_)[ranking] if shap else None
         orders = [q for q in range(1, heights.shape[1] + 1) if heights[:, q - 1].any()]
-        heights = heights[np.ix_(shown, np.array(orders, dtype=int) - 1)]
-        return cls([features[i] for i in shown], heights, orders=orders, shap=phi, label=label).plot(ax=ax)
+        heights = heights[np.ix_(ranking, np.array(orders, dtype=int) - 1)]
+        return cls([features[i] for i in ranking], heights, orders=orders, shap=phi, label=label).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> ImportanceDisplay:
         """Draw the bars.
@@ -135,43 +136,40 @@ class ImportanceDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw. None: a new figure.
+            Axes to draw on. None: a new figure.
 
         Returns
         -------
         ImportanceDisplay
-            With what was drawn in its attributes.
+            The display, with the figure and axes as attributes.
         """
-        plt = import_optional("matplotlib.pyplot", "plots")
-        self.figure_, self.ax_ = make_axes(
-            plt, ax, (6.0, 1.3 + 0.3 * len(self.names) * (1 + (self.shap is not None)))
-        )
-        at = np.arange(len(self.names))
-        ax = self.ax_
+        n_bars = len(self.names) * (1 if self.shap is None else 2)
+        self.figure_, ax = make_axes(ax, (6.0, 1.3 + 0.3 * n_bars))
+        self.ax_ = ax
+        position = np.arange(len(self.names))
         if self.orders is None:
-            ax.barh(at, self.heights[:, 0], 0.7, color=COLOURS[0])
-            ax.set_xlabel(f"importance (mean absolute value), {self.label}")
+            ax.barh(position, self.heights[:, 0], 0.7, color=COLOURS[0])
         else:
-            self._draw_orders(plt, at)
-        ax.set_yticks(at, self.names)
+            self._draw_orders(position, self.orders)
+        ax.set_xlabel(f"importance (mean absolute value), {self.label}")
+        ax.set_yticks(position, self.names)
         ax.invert_yaxis()
-        bare(ax)
+        remove_frame(ax)
         return self
 
-    def _draw_orders(self, plt: Any, at: NDArray[np.int64]) -> None:
-        assert self.orders is not None
-        beside = self.shap is not None
-        width, offset = (0.42, -0.21) if beside else (0.7, 0.0)
-        # from dark to light, in print too, and the same for an order in every picture
-        colours = plt.get_cmap("viridis")([min(0.23 * q - 0.18, 0.98) for q in self.orders])
-        left = np.zeros(len(at))
-        for heights, order, colour in zip(self.heights.T, self.orders, colours):
+    def _draw_orders(self, position: NDArray[np.int64], orders: list[int]) -> None:
+        width, offset = (0.7, 0.0) if self.shap is None else (0.42, -0.21)
+        # The colours run from dark to light, which stays visible in print. They depend on the order alone, so that an
+        # order has the same colour in every picture.
+        colours = require_matplotlib().get_cmap("viridis")([min(0.23 * q - 0.18, 0.98) for q in orders])
+        left = np.zeros(len(position))
+        for heights, order, colour in zip(self.heights.T, orders, colours):
             name = "main effect" if order == 1 else f"order {order}"
-            self.ax_.barh(at + offset, heights, width, left=left, color=colour, label=name)
+            self.ax_.barh(position + offset, heights, width, left=left, color=colour, label=name)
             left = left + heights
-        if beside:
+        if self.shap is not None:
             self.ax_.barh(
-                at - offset,
+                position - offset,
                 self.shap,
                 width,
                 color="white",
@@ -180,12 +178,11 @@ class ImportanceDisplay:
                 lw=0.8,
                 label="SHAP",
             )
-        self.ax_.set_xlabel(f"importance (mean absolute value), {self.label}")
         self.ax_.legend(loc="lower right", fontsize="small")
 
 
 def _of_output(view: Explained, values: NDArray[np.float64], class_: Any) -> NDArray[np.float64]:
-    """Importances of one output, or summed over all."""
+    """Return the importances of one output, or their sum over all outputs if there are several and none is chosen."""
     if values.ndim == 2 and class_ is None:
         return np.asarray(values.sum(axis=1))
     output = view.output_position(class_, "class_")

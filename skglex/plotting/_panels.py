@@ -1,4 +1,4 @@
-"""What is drawn of a component: one panel, or for three features several."""
+"""Turn a component into the data of one panel, or of several panels if it has three features."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 from skglex.components import Component
 from skglex.plotting._axis_view import AxisView, Rows, view_axis
 
-# The largest number of levels that are drawn as lines, or as panels.
+# Features with more levels are not drawn as lines, and not all their levels become panels.
 _MAX_LINES = 6
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The data of one panel.
+    """Hold the data of one panel.
 
     Attributes
     ----------
     title : str
     kind : {"steps", "bars", "lines", "grouped bars", "map"}
     views : tuple of AxisView
-        Along x, and, of two features, along y or of the lines.
+        The axis along x. For two features also the axis along y, or the one whose levels are the lines or bars.
     values : ndarray
-        The component over the shown cells of ``views``, the missing ones last.
+        The values of the component over the ``cells`` of the views.
     points : tuple of two ndarray, or None
-        Where given rows are drawn.
+        The x and y positions of the rows that are drawn as points.
     continues : bool
-        Whether the panel before is of the same component, so that its legend holds here too.
+        Whether the previous panel shows the same component, so that its legend is valid here as well.
     """
 
     title: str
@@ -44,11 +44,12 @@ class Panel:
 def make_panels(
     decomposer: Any, component: Component, output: int, *, rows: Rows | None, drawn: Rows | None, missing: Any
 ) -> list[Panel]:
-    """Panels of one component; ``rows`` give ranges and labels, ``drawn`` are drawn as points."""
+    """Return the panels of one component; ``rows`` set ranges and labels, ``drawn`` become points."""
     axes = component.axes
     if len(axes) > 3:
         raise ValueError(
-            f"the component {component.name!r} depends on {len(axes)} features; up to three can be drawn"
+            f"the component {component.name!r} depends on {len(axes)} features, but at most three can be drawn: "
+            "choose a component of fewer features"
         )
     values = component.values
     values = values if values.ndim == len(axes) else values[..., output]
@@ -56,7 +57,7 @@ def make_panels(
     values = values[np.ix_(*[view.cells for view in views])]
     height = None
     if drawn is not None:
-        height = component.evaluate(drawn.given)
+        height = component.evaluate(drawn.X)
         height = height if height.ndim == 1 else height[:, output]
     title = " × ".join(axis.feature for axis in axes)
     if len(axes) < 3:
@@ -83,7 +84,7 @@ def _panel(
     if len(views) == 1:
         kind = "bars" if views[0].levels else "steps"
     else:
-        if _is_worse_as_x(views[0], views[1]):
+        if _should_swap(views[0], views[1]):
             views, values = views[::-1], values.T
         x, y = views
         kind = "map"
@@ -91,42 +92,49 @@ def _panel(
             kind = "grouped bars" if x.levels else "lines"
     points = None
     if drawn is not None and height is not None:
-        at = views[0].place(drawn)
-        up = views[1].place(drawn) if kind == "map" else height
+        x_position = views[0].place(drawn)
+        y_position = views[1].place(drawn) if kind == "map" else height
         if kind == "grouped bars":
             level = views[1].place(drawn)
-            at = at + group_offsets(len(views[1].cells))[1][np.nan_to_num(level).astype(int)]
-        shown = np.isfinite(at) & np.isfinite(up)
-        shown = shown if inside is None else shown & inside
-        points = at[shown], up[shown]
+            x_position = x_position + group_offsets(len(views[1].cells))[1][np.nan_to_num(level).astype(int)]
+        visible = np.isfinite(x_position) & np.isfinite(y_position)
+        visible = visible if inside is None else visible & inside
+        points = x_position[visible], y_position[visible]
     return Panel(title, kind, tuple(views), values, points)
 
 
 def group_offsets(n: int) -> tuple[float, NDArray[Any]]:
-    """Width and centres of n bars side by side around 0."""
+    """Return the width and the centres of n bars side by side around 0."""
     width = 0.8 / n
     return width, (np.arange(n) - (n - 1) / 2) * width
 
 
-def _is_worse_as_x(first: AxisView, second: AxisView) -> bool:
-    """Whether the second feature should go along x: the first has levels and the second none, or more."""
+def _should_swap(first: AxisView, second: AxisView) -> bool:
+    """Return whether the second feature should be along x: if only the first has levels, or if it has fewer."""
     if first.levels != second.levels:
         return first.levels
     return first.levels and len(first.bins) < len(second.bins)
 
 
 def _split_axis(views: list[AxisView]) -> int:
-    """The feature whose bins become panels: one with levels, then the one with fewest bins."""
+    """Return the position of the axis whose bins become panels.
+
+    Axes with levels come first, then those with fewer bins.
+    """
     return min(range(len(views)), key=lambda i: (not views[i].levels, len(views[i].bins), -i))
 
 
 def _split_cells(decomposer: Any, view: AxisView) -> list[int]:
-    """Cells that become panels: all levels if few, else the most frequent; of numbers, three quantiles."""
+    """Return the cells that become panels.
+
+    If the axis has few levels, these are all its cells, else the four most frequent levels. If the axis has no
+    levels, they are the bins of three quantiles of the background.
+    """
     if view.levels and len(view.cells) <= _MAX_LINES:
         return list(range(len(view.cells)))
     weights = decomposer.background_weights(view.axis)[view.bins]
     if view.levels:
         return sorted(np.argsort(-weights, kind="stable")[:4].tolist())
-    total = np.cumsum(weights)
-    found = np.searchsorted(total, np.array([1, 3, 5]) / 6 * total[-1])
-    return [int(cell) for cell in np.unique(np.minimum(found, len(weights) - 1))]
+    cumulated = np.cumsum(weights)
+    quantiles = np.searchsorted(cumulated, np.array([1, 3, 5]) / 6 * cumulated[-1])
+    return [int(cell) for cell in np.unique(np.minimum(quantiles, len(weights) - 1))]

@@ -1,4 +1,4 @@
-"""ShapDisplay: SHAP values of a feature around its main effect."""
+"""Draw the SHAP values of a feature around its main effect."""
 
 from __future__ import annotations
 
@@ -8,31 +8,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition import explained
-from skglex._utils import import_optional
 from skglex.plotting._axis_view import AxisView, Rows, view_axis
-from skglex.plotting._draw import draw_background, draw_scale, legend_above, step_line
-from skglex.plotting._style import COLOURS, bare, make_axes, margin_label
+from skglex.plotting._draw import (
+    draw_background,
+    draw_scale,
+    legend_above,
+    set_margin_limits,
+    step_line,
+)
+from skglex.plotting._style import COLOURS, make_axes, margin_label, remove_frame, require_matplotlib
 
 
 class ShapDisplay:
-    """SHAP values of one feature against its value, with the feature's main effect.
+    """Draw the SHAP values of one feature against its value, with the feature's main effect.
 
-    The SHAP value is the main effect plus a half of each pair, a third of each interaction of three features and so
-    on: the main effect is the line, what the interactions blur is the spread around it. Make it with
-    `from_decomposer`.
+    The SHAP value is the main effect plus a half of each interaction of two features, a third of each interaction of
+    three features, and so on. The line is the main effect. The spread of the points around the line comes from the
+    interactions. Create the display with `from_decomposer`.
 
     Parameters
     ----------
     view : AxisView
-        The feature's axis.
+        The axis of the feature.
     at : ndarray of shape (n_samples,)
-        Where the rows are drawn.
+        The positions of the rows along the axis.
     shap : ndarray of shape (n_samples,)
-        Their SHAP values.
+        The SHAP values of the rows.
     main_effect : ndarray, or None
-        The main effect over the bins shown; None where the model has none.
+        The main effect in the bins that are drawn; None if the model has no main effect of the feature.
     colour_by : tuple of AxisView and ndarray, or None
-        The feature whose values colour the points, and where the rows lie along it.
+        The axis of the feature whose values colour the points, and the positions of the rows along this axis.
     label : str
         Label of the margin axis.
 
@@ -93,59 +98,60 @@ class ShapDisplay:
         Parameters
         ----------
         decomposer : GlexDecomposer
-            Fitted.
+            A fitted decomposer.
         feature : str or int
             Name or position of the feature.
         X : array-like or data frame of shape (n_samples, n_features)
-            The rows that are explained.
+            The rows whose SHAP values are drawn.
         class_ : object, default=None
-            The class (or the position of the output), where the model has several.
+            The class (or the position of the output). Required if the model has several outputs.
         colour_by : str or int, default=None
             A feature whose values colour the points.
         subsample : int, default=2000
             Draw at most that many rows.
         missing : {"auto", True, False}, default="auto"
-            Whether to show missing values; ``"auto"``: where the background or X has some.
+            Whether to draw missing values. ``"auto"`` draws them if the background or X has missing values.
         background : bool, default=True
             Draw the histogram of the background along the bottom.
         ax : matplotlib Axes, default=None
-            Where to draw.
+            Axes to draw on. None: a new figure.
 
         Returns
         -------
         ShapDisplay
-            With what was drawn in its attributes.
+            The display, with the figure and axes as attributes.
         """
-        import_optional("matplotlib.pyplot", "plots")
-        door = explained(decomposer)
-        output = door.output_position(class_, "class_")
+        require_matplotlib()
+        view = explained(decomposer)
+        output = view.output_position(class_, "class_")
         rows = Rows(decomposer, X)
-        some = rows.some(subsample)
+        drawn = rows.subsample(subsample)
         axis = decomposer.feature_axis(feature)
         if axis.feature not in decomposer.explained_features_:
             raise ValueError(
-                f"{axis.feature!r} belongs to a feature group, which has no single value to draw"
+                f"{axis.feature!r} belongs to a feature group, whose SHAP values cannot be drawn against a single "
+                "feature: choose a feature outside of feature_groups"
             )
         column = decomposer.explained_features_.index(axis.feature)
-        shap = decomposer.shap_values(some.given)[:, column]
+        shap = decomposer.shap_values(drawn.X)[:, column]
         shap = shap if shap.ndim == 1 else shap[:, output]
         effect = None
         if axis.feature in decomposer.components_:
             component = decomposer.components_[axis.feature]
             (axis,) = component.axes
             effect = component.values if component.values.ndim == 1 else component.values[:, output]
-        view = view_axis(decomposer, axis, rows, missing)
-        coloured = None
+        layout = view_axis(decomposer, axis, rows, missing)
+        colours = None
         if colour_by is not None:
             other = view_axis(decomposer, decomposer.feature_axis(colour_by), rows, missing)
-            coloured = other, other.place(some)
+            colours = other, other.place(drawn)
         display = cls(
-            view,
-            view.place(some),
+            layout,
+            layout.place(drawn),
             shap,
-            None if effect is None else effect[view.cells],
-            colour_by=coloured,
-            label=margin_label(door, class_),
+            None if effect is None else effect[layout.cells],
+            colour_by=colours,
+            label=margin_label(view, class_),
         )
         return display.plot(ax=ax, background=background)
 
@@ -155,25 +161,24 @@ class ShapDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw. None: a new figure.
+            Axes to draw on. None: a new figure.
         background : bool, default=True
             As in `from_decomposer`.
 
         Returns
         -------
         ShapDisplay
-            With what was drawn in its attributes.
+            The display, with the figure and axes as attributes.
         """
-        plt = import_optional("matplotlib.pyplot", "plots")
-        self.figure_, ax = make_axes(plt, ax, (6.0, 4.0))
+        self.figure_, ax = make_axes(ax, (6.0, 4.0))
         self.ax_ = ax
         view = self.view
-        bare(ax)
+        remove_frame(ax)
         ax.axhline(0, color="0.5", lw=0.8, zorder=1)
         self._draw_points()
-        drawn = [self.shap]
+        curves = [self.shap]
         if self.main_effect is not None:
-            drawn.append(self.main_effect)
+            curves.append(self.main_effect)
             if view.levels:
                 n = np.arange(len(self.main_effect))
                 ax.hlines(
@@ -181,34 +186,34 @@ class ShapDisplay:
                 )
             else:
                 step_line(ax, view, self.main_effect, color="black", label="main effect")
-        low, high = min(map(np.min, drawn)), max(map(np.max, drawn))
-        span = float(high - low) or 1.0
-        ax.set_ylim(low - (0.22 if background else 0.06) * span, high + 0.06 * span)
+        low, high = min(map(np.min, curves)), max(map(np.max, curves))
+        set_margin_limits(ax, float(low), float(high), background=background)
         ax.set_xlim(view.borders[0], view.end)
         if background:
             draw_background(ax, view)
         draw_scale(ax, view, "x")
         ax.set_ylabel(f"SHAP value, {self.label}")
-        title = ax.get_title(loc="left") or view.axis.feature  # one that is there stays
+        # The legend moves the title up, but must not replace a title that the user set.
+        title = ax.get_title(loc="left") or view.axis.feature
         legend_above(ax, *ax.get_legend_handles_labels(), title=title)
         return self
 
     def _draw_points(self) -> None:
-        """The SHAP values, spread out a little where the feature has levels."""
-        at = self.at
+        """Draw the SHAP values; a feature with levels gets horizontal jitter, so that its points do not overlap."""
+        x_position = self.at
         if self.view.levels:
-            at = at + np.random.default_rng(0).uniform(-0.3, 0.3, len(at))
+            x_position = x_position + np.random.default_rng(0).uniform(-0.3, 0.3, len(x_position))
         style = {"s": 8, "linewidths": 0, "zorder": 2, "alpha": 0.7}
         if self.colour_by is None:
-            self.ax_.scatter(at, self.shap, color=COLOURS[0], label="SHAP value", **style)
+            self.ax_.scatter(x_position, self.shap, color=COLOURS[0], label="SHAP value", **style)
             return
         other, place = self.colour_by
         if other.levels:
             for i, label in enumerate(other.cell_labels):
-                of_level = place == (i if i < len(other.bins) else np.mean(other.missing_span))
+                rows = place == (i if i < len(other.bins) else np.mean(other.missing_span))
                 name = f"{other.axis.feature} {label}"
                 colour = COLOURS[i % len(COLOURS)]
-                self.ax_.scatter(at[of_level], self.shap[of_level], color=colour, label=name, **style)
+                self.ax_.scatter(x_position[rows], self.shap[rows], color=colour, label=name, **style)
             return
-        points = self.ax_.scatter(at, self.shap, c=place, cmap="cividis", label="SHAP value", **style)
+        points = self.ax_.scatter(x_position, self.shap, c=place, cmap="cividis", label="SHAP value", **style)
         self.figure_.colorbar(points, ax=self.ax_, label=other.axis.feature).solids.set_alpha(1)

@@ -1,4 +1,4 @@
-"""WaterfallDisplay: one prediction as the sum of its components."""
+"""Draw one prediction as the sum of its components."""
 
 from __future__ import annotations
 
@@ -7,25 +7,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import explained
+from skglex._decomposition import Explained, explained
 from skglex._input import is_frame, take_rows
-from skglex._utils import import_optional
-from skglex.plotting._style import ADDS, TAKES, bare, make_axes, margin_label, number
+from skglex.plotting._style import (
+    NEGATIVE,
+    POSITIVE,
+    make_axes,
+    margin_label,
+    number,
+    remove_frame,
+    require_matplotlib,
+)
 
 
 class WaterfallDisplay:
-    """One row's margin, from the intercept through its components, the largest first.
+    """Draw the margin of one row as steps, from the intercept through the components, the largest first.
 
-    Make it with `from_decomposer`.
+    Create the display with `from_decomposer`.
 
     Parameters
     ----------
     names : list of str
-        Of the steps.
+        The names of the steps.
     values : ndarray of shape (n_steps,)
-        Their values.
+        The values of the steps, on the margin scale.
     intercept : float
-        Where they start.
+        The margin at which the steps start.
     label : str
         Label of the margin axis.
 
@@ -70,41 +77,44 @@ class WaterfallDisplay:
         Parameters
         ----------
         decomposer : GlexDecomposer
-            Fitted.
+            A fitted decomposer.
         X : array-like or data frame of shape (n_samples, n_features)
-            The first row is explained.
+            The first row is drawn.
         class_ : object, default=None
-            The class (or the position of the output), where the model has several.
+            The class (or the position of the output). Required if the model has several outputs.
         k : int, default=10
-            Components shown on their own; the others are pooled. A ``remainder`` is a step of its own.
+            Number of components with a separate step. The other components share one step. A ``remainder`` always
+            has a separate step.
         ax : matplotlib Axes, default=None
-            Where to draw.
+            Axes to draw on. None: a new figure.
 
         Returns
         -------
         WaterfallDisplay
-            With what was drawn in its attributes.
+            The display, with the figure and axes as attributes.
         """
-        import_optional("matplotlib.pyplot", "plots")
+        require_matplotlib()
         view = explained(decomposer)
         output = view.output_position(class_, "class_")
         row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
         parts = np.asarray(decomposer.transform(row), dtype=np.float64)
         parts = parts.reshape(view.n_outputs, -1)[output]
         components = decomposer.components_
-        values, rest = parts[: len(components)], parts[len(components) :]
-        order = np.argsort(-np.abs(values), kind="stable")
-        order = order[values[order] != 0]
-        shown = order[:k] if len(order) > k + 1 else order
-        at = _describe(decomposer, row)
-        names = [", ".join(at.get(f, f) for f in components[int(i)].features) for i in shown]
+        values, remainder = parts[: len(components)], parts[len(components) :]
+        ranking = np.argsort(-np.abs(values), kind="stable")
+        ranking = ranking[values[ranking] != 0]
+        # A step for a single other component would take as much room as the component.
+        n_shown = k if len(ranking) > k + 1 else len(ranking)
+        shown, others = ranking[:n_shown], ranking[n_shown:]
+        texts = _describe(view, row)
+        names = [", ".join(texts.get(f, f) for f in components[int(i)].features) for i in shown]
         steps = values[shown].tolist()
-        if len(order) > len(shown):
-            names.append(f"{len(order) - len(shown)} other components")
-            steps.append(float(values[order[len(shown) :]].sum()))
-        if len(rest) and abs(rest[0]) > 1e-12 * np.abs(values).sum():
+        if len(others):
+            names.append(f"{len(others)} other components")
+            steps.append(float(values[others].sum()))
+        if len(remainder) and abs(remainder[0]) > 1e-12 * np.abs(values).sum():
             names.append("remainder")
-            steps.append(float(rest[0]))
+            steps.append(float(remainder[0]))
         intercept = float(np.reshape(decomposer.intercept_, -1)[output])
         return cls(names, np.array(steps), intercept, label=margin_label(view, class_)).plot(ax=ax)
 
@@ -114,27 +124,26 @@ class WaterfallDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw. None: a new figure.
+            Axes to draw on. None: a new figure.
 
         Returns
         -------
         WaterfallDisplay
-            With what was drawn in its attributes.
+            The display, with the figure and axes as attributes.
         """
-        plt = import_optional("matplotlib.pyplot", "plots")
         n = len(self.values)
-        self.figure_, ax = make_axes(plt, ax, (6.0, 1.5 + 0.32 * n))
+        self.figure_, ax = make_axes(ax, (6.0, 1.5 + 0.32 * n))
         self.ax_ = ax
         ends = self.intercept + np.cumsum(self.values)
         begins = ends - self.values
-        colours = [ADDS if value > 0 else TAKES for value in self.values]
+        colours = [POSITIVE if value > 0 else NEGATIVE for value in self.values]
         ax.barh(np.arange(n), self.values, 0.65, left=begins, color=colours, zorder=2)
         total = float(ends[-1]) if n else self.intercept
         for i, end in enumerate(ends):
             ax.plot([end, end], [i - 0.33, min(i + 1.33, n)], color="0.4", lw=0.8, zorder=1)
         ax.plot([self.intercept] * 2, [-1, 0.33], color="0.4", lw=0.8, zorder=1)
-        reached = [self.intercept, *ends]
-        low, high = min(reached), max(reached)
+        margins = [self.intercept, *ends]
+        low, high = min(margins), max(margins)
         span = (high - low) or 1.0
         ax.set_xlim(low - 0.28 * span, high + 0.28 * span)
         for i, value in enumerate(self.values):
@@ -156,20 +165,19 @@ class WaterfallDisplay:
         )
         ax.set_ylim(n + 0.6, -1.6)
         ax.set_xlabel(self.label)
-        bare(ax)
+        remove_frame(ax)
         return self
 
 
-def _describe(decomposer: Any, row: Any) -> dict[str, str]:
-    """ "feature = value" for the features of one row, in the model's space."""
-    view = explained(decomposer)
+def _describe(view: Explained, row: Any) -> dict[str, str]:
+    """Return the text "feature = value" for every feature of one row, after the preprocessing."""
     Xt = view.check(row)
-    out = {}
+    texts = {}
     for i, name in enumerate(view.feature_names):
         if is_frame(Xt):
             value = Xt.iloc[0, i] if hasattr(Xt, "iloc") else Xt[list(Xt.columns)[i]][0]
         else:
             value = Xt[0, i]
         numeric = isinstance(value, (int, float, np.number))
-        out[name] = f"{name} = {number(float(value)) if numeric else value}"
-    return out
+        texts[name] = f"{name} = {number(float(value)) if numeric else value}"
+    return texts
