@@ -8,7 +8,6 @@ from itertools import combinations
 from math import factorial
 
 import numpy as np
-import pytest
 import xgboost as xgb
 
 EPSILON = float(np.finfo(np.float32).eps)
@@ -17,12 +16,6 @@ EPSILON = float(np.finfo(np.float32).eps)
 def subsets(d):
     """All sets of features, by size."""
     return [s for k in range(d + 1) for s in combinations(range(d), k)]
-
-
-def for_mutants(names, chosen):
-    """Names as parameters, with the mark of the tests that tools/mutants.py runs on those chosen."""
-    assert set(chosen) <= set(names)
-    return [pytest.param(name, marks=pytest.mark.mutation) if name in chosen else name for name in names]
 
 
 def own_margin(model, X):

@@ -264,7 +264,6 @@ def test_shap_values_are_catboosts_own(trained):
     assert_allclose(pairs, own.transpose(0, 2, 3, 1), **FLOAT64)
 
 
-@pytest.mark.mutation
 def test_outputs_and_their_links():
     """A feature that no tree splits on changes nothing, so the link is all there is."""
     rows = np.column_stack([X, np.zeros(len(X))])
@@ -281,7 +280,6 @@ def test_outputs_and_their_links():
             assert_allclose(ours, own, **FLOAT64)
 
 
-@pytest.mark.mutation
 def test_nodes_without_cover_count_nothing():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(40, 3))
@@ -294,7 +292,6 @@ def test_nodes_without_cover_count_nothing():
     assert_allclose(decomposer.intercept_, own[0, 3], **FLOAT64)
 
 
-@pytest.mark.mutation
 def test_trees_without_leaf_weights(tmp_path):
     """Files may leave them out: margins and empirical weights need none."""
     model = regressor()
@@ -325,7 +322,6 @@ def test_partial_dependence_is_that_of_scikit_learn():
 # -- missing values, borders, scale, early stopping --------------------------------------------------
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("mode", ["Min", "Max", "Forbidden"])
 def test_missing_values_go_where_catboost_sends_them(mode):
     rows = np.nan_to_num(X, nan=7.0) if mode == "Forbidden" else X
@@ -337,14 +333,12 @@ def test_missing_values_go_where_catboost_sends_them(mode):
         assert_allclose(total(decomposer, probe), own_margin(model, probe), **FLOAT64)
 
 
-@pytest.mark.mutation
 def test_missing_mode_by_feature():
     quantization = ["0:nan_mode=Max", "1:nan_mode=Min"]
     model = regressor(per_float_feature_quantization=quantization)
     assert total(GlexDecomposer(model).fit(X), X) == pytest.approx(own_margin(model, X), rel=1e-12)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("policy", POLICIES)
 def test_scale_and_bias(policy, tmp_path):
     model = regressor(grow_policy=policy)
@@ -354,7 +348,6 @@ def test_scale_and_bias(policy, tmp_path):
     assert_allclose(decomposer.intercept_, path_dependent_game(model, X[:1], tmp_path)[()][0, 0], **FLOAT64)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("use_best_model", [True, False])
 def test_early_stopping(policy, use_best_model):
@@ -372,7 +365,6 @@ def test_early_stopping(policy, use_best_model):
     assert_allclose(total(decomposer, X), own_margin(model, X), **FLOAT64)
 
 
-@pytest.mark.mutation
 def test_best_model_without_splits_and_no_trees():
     model = regressor(depth=1, iterations=3)
     model.shrink(ntree_end=1)
@@ -394,7 +386,6 @@ def test_many_borders_on_integers_near_2_to_24():
     assert_allclose(total(decomposer, probe), own_margin(model, probe), **FLOAT64)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("policy", POLICIES)
 def test_saved_copied_and_summed_models(policy, tmp_path):
     model = classifier(np.where(BINARY, "yes", "no"), grow_policy=policy)
@@ -415,7 +406,6 @@ def test_saved_copied_and_summed_models(policy, tmp_path):
     assert_allclose(decomposer.transform(X), 2.25 * reference.transform(X), **FLOAT64)
 
 
-@pytest.mark.mutation
 def test_custom_objective():
     model = regressor(loss_function=SquaredError(), eval_metric="RMSE")
     assert_allclose(total(GlexDecomposer(model).fit(X), X), own_margin(model, X), **FLOAT64)
@@ -460,7 +450,6 @@ def variants():
     }
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_one_hot_features_in_every_container(policy, weighting):
@@ -485,7 +474,6 @@ def test_one_hot_shap_values_are_catboosts_own():
     assert_allclose(decomposer.shap_interaction_values(FRAME), own[:, :3, :3], **FLOAT64)
 
 
-@pytest.mark.mutation
 def test_one_hot_components_are_those_of_brute_force():
     array = FRAME.to_numpy(dtype=object)
     model = one_hot("Depthwise", array, [1, 2])
@@ -497,7 +485,6 @@ def test_one_hot_components_are_those_of_brute_force():
         assert_allclose(component.evaluate(rows), components[features][:, 0], **FLOAT64)
 
 
-@pytest.mark.mutation
 def test_categories_have_their_names_on_axes():
     decomposer = GlexDecomposer(one_hot()).fit(FRAME)
     axis = decomposer.feature_axis("town")
@@ -513,7 +500,6 @@ def test_categories_have_their_names_on_axes():
     assert "Ulm" in few.feature_axis("town").edges  # the others keep the model's codes
 
 
-@pytest.mark.mutation
 def test_integer_arrays_and_sparse_matrices():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 4, size=(300, 3))
@@ -531,7 +517,6 @@ def test_integer_arrays_and_sparse_matrices():
         )
 
 
-@pytest.mark.mutation
 def test_categories_that_catboost_does_not_take():
     decomposer = GlexDecomposer(one_hot()).fit(FRAME)
     for bad in (np.nan, 1.5):
@@ -541,7 +526,6 @@ def test_categories_that_catboost_does_not_take():
             decomposer.transform(rows)
 
 
-@pytest.mark.mutation
 def test_columns_in_another_order_are_refused():
     decomposer = GlexDecomposer(one_hot()).fit(FRAME)
     with pytest.raises(ValueError, match="feature names should match"):
@@ -567,7 +551,6 @@ def test_plots_and_shap_explanations_of_categories():
 # -- refusals --------------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 def test_target_statistics_are_refused():
     model = regressor(PRICE, FRAME, cat_features=CATEGORICAL, one_hot_max_size=1)
     with pytest.raises(ValueError, match=r"CTRs.*\['floor', 'town'\].*one_hot_max_size.*TargetEncoder"):
@@ -579,7 +562,6 @@ def test_target_statistics_are_refused():
     )
 
 
-@pytest.mark.mutation
 def test_text_and_embedding_features_are_refused():
     frame = pd.DataFrame({"a": X[:, 3], "words": np.where(BINARY, "good fine day", "bad rainy day")})
     model = classifier_on(frame, text_features=["words"])
@@ -595,7 +577,6 @@ def classifier_on(frame, **params):
     return cb.CatBoostClassifier(**SMALL, **params).fit(frame, BINARY)
 
 
-@pytest.mark.mutation
 def test_unfitted_base_class():
     with pytest.raises(ValueError, match="the CatBoost is not fitted: call fit before, or pass y"):
         find_reader(cb.CatBoost(SMALL))(cb.CatBoost(SMALL))
@@ -638,7 +619,6 @@ def test_clone_mode_with_categories():
     assert_allclose(total(decomposer, array), own_margin(decomposer.estimator_, array), **FLOAT64)
 
 
-@pytest.mark.mutation
 def test_pipeline():
     rows = np.nan_to_num(X)
     decomposer = GlexDecomposer(make_pipeline(StandardScaler(), cb.CatBoostRegressor(**SMALL))).fit(
@@ -689,7 +669,6 @@ def test_sklearn_checks(estimator, check):
 # -- FeatureRemover, ONNX ----------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 def test_probabilities_of_two_classes():
     model = classifier(BINARY)
     remover = FeatureRemover(model, ["x0"], strength=1e-300).fit(X)
@@ -715,7 +694,6 @@ def test_removal(trained):
     assert_allclose(without.margin(X[:5]).reshape(5, -1), game[(1, 2, 3)], **FLOAT64)
 
 
-@pytest.mark.mutation
 def test_removed_categories_may_be_absent_or_anything():
     remover = FeatureRemover(one_hot(), ["town"]).fit(FRAME)
     expected = remover.predict(FRAME)

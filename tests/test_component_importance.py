@@ -40,7 +40,6 @@ def weighted_mean(values, weight):
     return np.average(np.abs(values), axis=0, weights=weight)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("weight", [None, WEIGHT[:50]])
 def test_components_on_given_rows(dec, weight):
     table = component_importance(dec, X[:50], sample_weight=weight)
@@ -55,7 +54,6 @@ def test_components_on_given_rows(dec, weight):
     )
 
 
-@pytest.mark.mutation
 def test_background_is_the_default_with_its_weights():
     dec = GlexDecomposer(MODEL).fit(X, sample_weight=WEIGHT)
     table = component_importance(dec)
@@ -67,7 +65,6 @@ def test_background_is_the_default_with_its_weights():
     )
 
 
-@pytest.mark.mutation
 def test_by_order_and_by_feature(dec):
     components = component_importance(dec)
     by_order = component_importance(dec, by="order")
@@ -82,7 +79,6 @@ def test_by_order_and_by_feature(dec):
     assert_allclose(by_feature.groupby("feature")["importance"].sum()[absolute.index], absolute)
 
 
-@pytest.mark.mutation
 def test_feature_importance(dec):
     table = feature_importance(dec, X[:60], sample_weight=WEIGHT[:60])
     expected = weighted_mean(dec.shap_values(X[:60]), WEIGHT[:60])
@@ -92,7 +88,6 @@ def test_feature_importance(dec):
     assert (both[0]["importance"] <= both[1]["importance"][both[0].index] + 1e-12).all()
 
 
-@pytest.mark.mutation
 def test_several_outputs(by_class):
     table = component_importance(by_class, X)
     assert list(table.columns) == ["component", "order", *(f"{c}__importance" for c in range(3))]
@@ -110,7 +105,6 @@ def test_several_outputs(by_class):
     assert feature_importance(by_class).shape == (4, 4)
 
 
-@pytest.mark.mutation
 def test_truncated_margin(dec):
     T = dec.transform(X)
     orders = np.array([c.order for c in dec.components_])
@@ -129,7 +123,6 @@ def test_truncated_margin(dec):
     assert strength["n_components"].tolist() == [4, 6, 4, 1]
 
 
-@pytest.mark.mutation
 def test_remainder_has_a_row_of_its_own():
     dec = GlexDecomposer(MODEL, max_interaction=2).fit(X)
     full = GlexDecomposer(MODEL).fit(X)
@@ -143,7 +136,6 @@ def test_remainder_has_a_row_of_its_own():
         truncated_margin(dec, X, 3)
 
 
-@pytest.mark.mutation
 def test_constant_model():
     model = xgb.XGBRegressor(n_estimators=2).fit(X, np.ones(400))
     dec = GlexDecomposer(model).fit(X)
@@ -155,13 +147,11 @@ def test_constant_model():
     assert np.isnan(r2)
 
 
-@pytest.mark.mutation
 def test_groups_are_features():
     dec = GlexDecomposer(MODEL, feature_groups={"both": [0, 2]}).fit(X)
     assert set(feature_importance(dec, kind="absolute")["feature"]) == {"both", "x1", "x3"}
 
 
-@pytest.mark.mutation
 def test_without_pandas(dec, monkeypatch):
     frame = component_importance(dec, k=3)
     monkeypatch.setitem(sys.modules, "pandas", None)
@@ -171,7 +161,6 @@ def test_without_pandas(dec, monkeypatch):
         np.testing.assert_array_equal(table[name], frame[name])
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -192,7 +181,6 @@ def test_bad_input(dec, call, message):
         call(dec)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("function", [component_importance, feature_importance, interaction_strength])
 def test_what_is_no_fitted_decomposer(function):
     with pytest.raises(TypeError, match="expected a GlexDecomposer, got a XGBRegressor"):
@@ -201,7 +189,6 @@ def test_what_is_no_fitted_decomposer(function):
         function(GlexDecomposer(MODEL))
 
 
-@pytest.mark.mutation
 def test_too_many_components():
     dec = GlexDecomposer(MODEL, max_components=3).fit(X)
     for function in (component_importance, interaction_strength):

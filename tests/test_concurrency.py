@@ -157,7 +157,6 @@ def snapshot(estimator):
     return dict(vars(estimator))
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])
 @pytest.mark.parametrize("kind", ["decomposer", "remover", "forest"])
 def test_failed_fits_leave_the_object_as_it_was(kind, error, monkeypatch):

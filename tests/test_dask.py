@@ -97,7 +97,6 @@ def compare(dec, local, rows, X):
     same(dec["a"].evaluate(rows), local["a"].evaluate(X))
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("collection", [as_frame, as_array])
 def test_same_as_on_one_table(data, model, local, collection):
     X, _ = data
@@ -322,7 +321,6 @@ def test_removed_booster_after_pickling(data, model):
 
 
 @pytest.mark.parametrize("by_country", [False, True])
-@pytest.mark.mutation
 def test_pipeline(data, by_country):
     """A raw column goes with all that is made of it, even if each partition has but one value of it."""
     X, y = data
@@ -339,7 +337,6 @@ def test_pipeline(data, by_country):
     assert list(dec.get_feature_names_out()) == list(one.get_feature_names_out())
 
 
-@pytest.mark.mutation
 def test_training_is_refused(data, model):
     X, y = data
     rows = as_frame(X)
@@ -400,7 +397,6 @@ def test_what_needs_all_rows_in_one_place(data, model):
     interaction_strength(dec, data[0])
 
 
-@pytest.mark.mutation
 def test_copies_have_no_background(data, model, local):
     X, _ = data
     dec = GlexDecomposer(model).fit(as_frame(X))
@@ -526,7 +522,6 @@ def test_too_many_components(data, model, local):
         dec.transform(as_frame(data[0]))
 
 
-@pytest.mark.mutation
 def test_isolation_forest(data):
     X = data[0].fillna(0.0)
     model = IsolationForest(n_estimators=10, random_state=0).fit(X)

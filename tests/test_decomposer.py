@@ -102,7 +102,6 @@ def test_components_brute_force(weighting, max_interaction):
     )
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("weighting", ["empirical", "path_dependent"])
 def test_shap_from_components(weighting):
     dec = GlexDecomposer(MODEL, weighting=weighting).fit(X)
@@ -131,7 +130,6 @@ def test_xgboost_contributions():
     assert np.allclose(dec.shap_interaction_values(X), own[:, :-1, :-1], atol=2 * FLOAT32)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("classes", [2, 3])
 def test_shap_interventional(classes):
     target = np.digitize(Y, [0.0] if classes == 2 else [-1.0, 1.0])
@@ -190,7 +188,6 @@ def test_r_glex(kind, tag, params):
         assert np.allclose(ours, expected[name], atol=1e-12), name
 
 
-@pytest.mark.mutation
 def test_r_glex_shap():
     booster = xgb.Booster(model_file=ORACLE / "xgb_reg.json")
     rows = pd.read_csv(ORACLE / "xgb_X_explain50.csv")
@@ -202,7 +199,6 @@ def test_r_glex_shap():
 # -- engines --------------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("many_rows", [0, 10**9])
 def test_tables_and_streaming_agree(monkeypatch, many_rows):
     """Tables over the bins, and without them leaves in groups or one by one."""
@@ -221,7 +217,6 @@ def test_tables_and_streaming_agree(monkeypatch, many_rows):
     assert np.allclose(pair.values, same.values, atol=1e-12)
 
 
-@pytest.mark.mutation
 def test_table_budget(monkeypatch):
     """Small chunks of leaves and of rows give the same numbers."""
     many = np.tile(X, (12, 1))
@@ -254,7 +249,6 @@ def test_n_jobs_to_the_bit(weighting):
         assert np.array_equal(one.shap_values(many), two.set_params(n_jobs=None).shap_values(many))
 
 
-@pytest.mark.mutation
 def test_sample_weight_is_repetition():
     weight = RNG.integers(0, 4, size=300)
     weighted = GlexDecomposer(MODEL).fit(X, sample_weight=weight)
@@ -270,7 +264,6 @@ def test_sample_weight_is_repetition():
     assert np.array_equal(dec.background_.weights, fractional)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("kind", [GlexDecomposer, partial(FeatureRemover, features=[0])])
 def test_weights_that_weigh_nothing_or_less_are_refused(kind):
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
@@ -279,7 +272,6 @@ def test_weights_that_weigh_nothing_or_less_are_refused(kind):
         kind(MODEL).fit(X, sample_weight=np.zeros(300))
 
 
-@pytest.mark.mutation
 def test_n_background():
     dec = GlexDecomposer(MODEL, n_background=50, random_state=3).fit(X)
     assert len(dec.background_.rows) == 50
@@ -290,7 +282,6 @@ def test_n_background():
 # -- components -----------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 def test_component():
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     model = small().fit(frame, Y)
@@ -322,7 +313,6 @@ def test_component():
         dec["a", "nothing"]
 
 
-@pytest.mark.mutation
 def test_component_edges_reach_the_threshold():
     """An edge is the smallest float64 that the model, which casts to float32, sends right."""
     model = small().fit(FILLED, Y)
@@ -336,7 +326,6 @@ def test_component_edges_reach_the_threshold():
         assert (edge.astype(np.float32) > before.astype(np.float32)).all()
 
 
-@pytest.mark.mutation
 @newer_xgboost
 def test_categorical_component():
     codes = RNG.integers(0, 5, size=400)
@@ -352,7 +341,6 @@ def test_categorical_component():
     assert np.allclose(dec["c"].values[index], dec["c"].evaluate(frame), atol=1e-12)
 
 
-@pytest.mark.mutation
 @newer_xgboost
 def test_polars_categories():
     """An Enum in another order, or a Categorical, whose codes mean nothing, count by value."""
@@ -378,7 +366,6 @@ def test_polars_categories():
         dec.transform(trained.with_columns(n=pl.lit("1")))
 
 
-@pytest.mark.mutation
 @newer_xgboost
 def test_enum_of_a_model_trained_on_codes():
     """Its codes are its own, whatever its order (XGBoost refuses a Categorical)."""
@@ -391,7 +378,6 @@ def test_enum_of_a_model_trained_on_codes():
     assert np.array_equal(GlexDecomposer(model).fit(frame).transform(frame), expected)
 
 
-@pytest.mark.mutation
 def test_features_and_groups():
     full = GlexDecomposer(MODEL).fit(X)
     names = list(full.get_feature_names_out())
@@ -435,7 +421,6 @@ def test_features_and_groups():
     assert np.allclose(only.transform(X)[:, 0], grouped.transform(X)[:, 0], atol=1e-12)
 
 
-@pytest.mark.mutation
 def test_multi_class():
     target = np.array(["low", "mid", "top"])[np.digitize(Y, [-1, 1])]
     dec = GlexDecomposer(xgb.XGBClassifier(n_estimators=5, max_depth=2), max_interaction=1).fit(
@@ -455,7 +440,6 @@ def test_multi_class():
     assert np.allclose(dec.intercept_ + out.sum(axis=2), margin, atol=FLOAT32)
 
 
-@pytest.mark.mutation
 def test_dtype_float32():
     single = GlexDecomposer(MODEL, dtype=np.float32, max_interaction=2).fit(X)
     double = GlexDecomposer(MODEL, max_interaction=2).fit(X)
@@ -464,7 +448,6 @@ def test_dtype_float32():
     assert np.array_equal(out, double.transform(X).astype(np.float32))
 
 
-@pytest.mark.mutation
 def test_verbose(capsys):
     GlexDecomposer(MODEL, verbose=1).fit(X).shap_values(np.tile(X, (10, 1)))
     assert "SHAP values" in capsys.readouterr().err
@@ -473,7 +456,6 @@ def test_verbose(capsys):
 # -- scikit-learn ---------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 def test_prefit():
     fitted = small().fit(X, Y)
     tags = get_tags(GlexDecomposer(fitted)), get_tags(GlexDecomposer(small()))
@@ -501,7 +483,6 @@ def test_prefit():
             GlexDecomposer(estimator).fit(X)
 
 
-@pytest.mark.mutation
 def test_parameters_of_fit():
     for wrap in (GlexDecomposer, lambda model: FeatureRemover(model, [0])):
         with pytest.warns(
@@ -513,7 +494,6 @@ def test_parameters_of_fit():
         GlexDecomposer(small()).fit(X, np.where(Y > 0, "a", "b"))
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("labels", [[-1, 0, 1], [3, 10, 700], ["u", "v", "w"], [True, False, True]])
 def test_labels_of_the_rows_to_stop_by(labels):
     codes = np.digitize(Y, [-0.5, 0.5]) if labels[0] is not True else (Y > 0) * 1
@@ -533,7 +513,6 @@ def test_labels_of_the_rows_to_stop_by(labels):
         GlexDecomposer(inner).fit(X[:200], y[:200], eval_set=[(X[200:], np.full(100, 5))], verbose=False)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("container", ["pandas", pytest.param("polars", marks=newer_xgboost)])
 def test_set_output(container):
     make = pd.DataFrame if container == "pandas" else pl.DataFrame
@@ -552,7 +531,6 @@ def test_set_output(container):
         plain.get_feature_names_out(list("abc"))
 
 
-@pytest.mark.mutation
 def test_pipelines():
     frame = pd.DataFrame(FILLED, columns=["a", "b", "c", "d"]).assign(
         s=pd.Categorical(np.where(FILLED[:, 0] > 0, "yes", "no"))
@@ -583,7 +561,6 @@ def test_pipelines():
     assert columns.fit_transform(FILLED, Y).shape[0] == 300
 
 
-@pytest.mark.mutation
 def test_names_for_the_next_xgboost():
     """XGBoost refuses [, ] and < in names, which a pipeline may well produce."""
     names = ["a[0]", "b<1", "c]", "d"]
@@ -598,7 +575,6 @@ def test_names_for_the_next_xgboost():
         dec.fit(FILLED, Y)
 
 
-@pytest.mark.mutation
 def test_names_of_columns_are_told_apart():
     frame = pd.DataFrame(FILLED, columns=["remainder", "b__x", "x", "d"])
     model = small().fit(frame, Y)
@@ -618,7 +594,6 @@ def test_names_of_columns_are_told_apart():
     small().fit(out, Y)
 
 
-@pytest.mark.mutation
 def test_masks_beside_groups():
     groups = {"g": ["x0", "x3"]}
     dec = GlexDecomposer(MODEL, feature_groups=groups, features=[False, True, True, False]).fit(X)
@@ -627,7 +602,6 @@ def test_masks_beside_groups():
         GlexDecomposer(MODEL, feature_groups=groups, features=[True, True, False, False]).fit(X)
 
 
-@pytest.mark.mutation
 def test_pipelines_in_pipelines():
     frame = pd.DataFrame(FILLED, columns=list("abcd"))
     weight = RNG.integers(0, 3, size=300).astype(float)
@@ -660,7 +634,6 @@ def test_pickle(tmp_path):
     )
 
 
-@pytest.mark.mutation
 def test_metadata_routing():
     from sklearn import config_context
 
@@ -681,7 +654,6 @@ def test_metadata_routing():
 # -- bad input ------------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 def test_tags_of_a_booster():
     tags = get_tags(GlexDecomposer(MODEL.get_booster())).input_tags
     assert tags.allow_nan
@@ -690,7 +662,6 @@ def test_tags_of_a_booster():
     assert not get_tags(GlexDecomposer(GradientBoostingRegressor())).input_tags.allow_nan
 
 
-@pytest.mark.mutation
 def test_components_by_position():
     dec = GlexDecomposer(MODEL).fit(X)
     for key in ((0, 1), (1, "x0"), {"x0", "x1"}, ["x1", 0]):
@@ -700,7 +671,6 @@ def test_components_by_position():
         dec[0, 9]
 
 
-@pytest.mark.mutation
 def test_nothing_of_another_fit_stays():
     dec = GlexDecomposer(small()).fit(X, Y)
     dec.set_params(estimator=xgb.XGBClassifier(n_estimators=2)).fit(X, Y > 0)
@@ -712,14 +682,12 @@ def test_nothing_of_another_fit_stays():
     assert np.array_equal(column.transform(X), dec.transform(X))
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("k", [0, -1])
 def test_strongest_components_are_one_at_least(k):
     with pytest.raises(ValueError, match=f"k == {k}, must be >= 1"):
         GlexDecomposer(MODEL).fit(X).strongest_components(k)
 
 
-@pytest.mark.mutation
 def test_too_many_components():
     dec = GlexDecomposer(MODEL, max_components=5).fit(X)
     for call in (dec.transform, lambda X: dec.components_, lambda X: dec.get_feature_names_out()):
@@ -735,7 +703,6 @@ def test_too_many_components():
     assert np.array_equal(dec.partial_dependence([0], X), whole.partial_dependence([0], X))
 
 
-@pytest.mark.mutation
 def test_bad_parameters():
     frame = pd.DataFrame(FILLED, columns=list("abcd"))
     fitted = small().fit(frame, Y)
@@ -756,7 +723,6 @@ def test_bad_parameters():
         GlexDecomposer(fitted, feature_groups={"g": ["a", "b"]}, features=["a"]).fit(frame)
 
 
-@pytest.mark.mutation
 def test_bad_rows():
     frame = pd.DataFrame(FILLED, columns=list("abcd"))
     dec = GlexDecomposer(small().fit(frame, Y)).fit(frame)
@@ -783,7 +749,6 @@ def test_bad_rows():
         GlexDecomposer(MODEL).fit(X, sample_weight=np.zeros(300))
 
 
-@pytest.mark.mutation
 def test_bad_models():
     with pytest.raises(TypeError, match="cannot read a Ridge"):
         GlexDecomposer(Ridge()).fit(FILLED, Y)
@@ -794,7 +759,6 @@ def test_bad_models():
     )
 
 
-@pytest.mark.mutation
 def test_misread_model_raises(monkeypatch):
     from skglex._readers import _xgboost
 
@@ -811,14 +775,12 @@ def test_misread_model_raises(monkeypatch):
     GlexDecomposer(MODEL, check_additivity=False).fit(X)
 
 
-@pytest.mark.mutation
 def test_memory_is_refused(monkeypatch):
     monkeypatch.setattr("os.sysconf", lambda name: 1 << 6)
     with pytest.raises(MemoryError, match="GiB"):
         GlexDecomposer(MODEL).fit(X).shap_interaction_values(X)
 
 
-@pytest.mark.mutation
 def test_too_many_subsets_of_a_leaf_are_refused(monkeypatch):
     monkeypatch.setattr(budgets, "subsets_per_leaf", 10)
     with pytest.raises(ValueError, match="has 16 subsets of at most 4 features, more than the 10"):
@@ -826,7 +788,6 @@ def test_too_many_subsets_of_a_leaf_are_refused(monkeypatch):
     GlexDecomposer(MODEL, max_interaction=1).fit(X).transform(X)
 
 
-@pytest.mark.mutation
 def test_shap_values_after_components_of_a_low_order(monkeypatch):
     """The weights kept for the components lack subsets of the deep leaves."""
     rows = np.random.default_rng(0).normal(size=(300, 10))
@@ -844,7 +805,6 @@ def test_shap_values_after_components_of_a_low_order(monkeypatch):
     assert np.allclose(blocks.transform(rows), components, rtol=0, atol=1e-12)
 
 
-@pytest.mark.mutation
 def test_the_strongest_of_many_components():
     """Those that cannot be among them are never evaluated: the bound must not be too low."""
     rows = np.random.default_rng(0).normal(size=(400, 15))
@@ -858,7 +818,6 @@ def test_the_strongest_of_many_components():
     assert strongest == [dec.components_[int(i)] for i in expected]
 
 
-@pytest.mark.mutation
 def test_arrays_of_objects():
     rows = GlexDecomposer(MODEL).fit(X).transform(X)
     assert np.array_equal(GlexDecomposer(MODEL).fit(X.astype(object)).transform(X.astype(object)), rows)
@@ -866,7 +825,6 @@ def test_arrays_of_objects():
         GlexDecomposer(MODEL).fit(np.full((3, 4), "a", dtype=object))
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("largest", [3, 2**40])
 def test_distinct_rows(largest):
     rows = np.random.default_rng(0).integers(0, 2, size=(50, 3)) * largest
@@ -875,7 +833,6 @@ def test_distinct_rows(largest):
     assert np.array_equal(unique[inverse], rows)
 
 
-@pytest.mark.mutation
 def test_every_order_pairs():
     """Components exist where the model splits on their features along one path, and nowhere else."""
     model = xgb.XGBRegressor(n_estimators=20, max_depth=1).fit(X, Y)
@@ -886,7 +843,6 @@ def test_every_order_pairs():
     }
 
 
-@pytest.mark.mutation
 def test_importances_are_means_over_tables_and_rows(monkeypatch):
     rng = np.random.default_rng(0)
     X, weight = rng.normal(size=(700, 4)), rng.integers(0, 3, size=700)
@@ -911,7 +867,6 @@ def test_importances_are_means_over_tables_and_rows(monkeypatch):
     assert found[0] == [dec.components_[int(i)].name for i in by_total]
 
 
-@pytest.mark.mutation
 def test_parameters_set_after_fit_wait_for_the_next():
     dec = GlexDecomposer(MODEL).fit(X)
     expected = dec.transform(X)
@@ -920,7 +875,6 @@ def test_parameters_set_after_fit_wait_for_the_next():
     assert dec.n_components_ == expected.shape[1]
 
 
-@pytest.mark.mutation
 def test_nullable_labels_and_slices():
     labels = pd.Series(np.digitize(Y, [-1, 1]), dtype="Int64")
     dec = GlexDecomposer(xgb.XGBClassifier(n_estimators=3), features=slice(0, 2)).fit(FILLED, labels)

@@ -83,7 +83,6 @@ def test_reference_is_complete(module):
         assert {name for m, name in NAMES if m == module} == set(import_module(module).__all__)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(("module", "name"), NAMES)
 def test_defaults_are_those_documented(module, name):
     value = find(module, name)

@@ -84,7 +84,6 @@ def test_hand_built(kind, fuzz):
     fuzz(hand_built_cases(kind), check_case, {"nodes": 100}.get(kind, 30))
 
 
-@pytest.mark.mutation
 @pytest.mark.plain
 @pytest.mark.parametrize("weighting", ["empirical", "path_dependent"])
 @pytest.mark.parametrize(
@@ -131,7 +130,6 @@ def test_framed(library, fuzz):
     fuzz(st.integers(0, 2**32 - 1), check, 10)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     "model",
     [

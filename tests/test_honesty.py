@@ -49,7 +49,6 @@ def misread(data, monkeypatch):
     return model
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     "params",
     [{}, {"max_interaction": 1}, {"max_interaction": 1, "remainder": False}, {"dtype": np.float32}],
@@ -66,7 +65,6 @@ def test_a_sum_that_misses_the_margin_raises(data, misread, params):
         GlexDecomposer(misread, **params).fit(holes)
 
 
-@pytest.mark.mutation
 def test_the_proof_sums_the_leaves_not_the_trees(data, monkeypatch):
     """Components come from the leaves: these must be right, whatever the trees they were read from say."""
     X, y = data
@@ -87,7 +85,6 @@ def test_the_proof_sums_the_leaves_not_the_trees(data, monkeypatch):
         GlexDecomposer(model).fit(X)
 
 
-@pytest.mark.mutation
 def test_right_sums_pass(data):
     X, y = data
     for model in (XGBRegressor(n_estimators=50), XGBClassifier(n_estimators=20)):
@@ -96,7 +93,6 @@ def test_right_sums_pass(data):
             GlexDecomposer(model, max_interaction=2, dtype=dtype).fit(X).transform(X)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("n", "weight", "order", "few"),
     [(3, None, 2, True), (4, None, 2, False), (15, None, None, True), (16, None, None, False)]
@@ -117,7 +113,6 @@ def test_small_backgrounds(data, n, weight, order, few):
         GlexDecomposer(model, weighting="path_dependent").fit(X[:1])
 
 
-@pytest.mark.mutation
 def test_streamed_components(data, monkeypatch):
     X, y = data
     decomposer = GlexDecomposer(XGBRegressor(n_estimators=20, max_depth=4).fit(X, y))
@@ -132,7 +127,6 @@ def test_streamed_components(data, monkeypatch):
         decomposer.transform(X)
 
 
-@pytest.mark.mutation
 def test_nodes_without_cover(monkeypatch):
     monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
     model = hand_built(np.random.default_rng(0), d=2, n_trees=2, max_depth=3, extreme=False)
@@ -164,7 +158,6 @@ def test_only_rows_that_the_model_refuses_go_unchecked(data):
         decomposer.transform(X)
 
 
-@pytest.mark.mutation
 def test_the_rounding_allowed_is_that_of_a_sum_in_float32(data):
     model = XGBRegressor(n_estimators=3, max_depth=2).fit(*data)
     ensemble = _registry.find_reader(model)(model).ensemble
@@ -175,7 +168,6 @@ def test_the_rounding_allowed_is_that_of_a_sum_in_float32(data):
     )
 
 
-@pytest.mark.mutation
 def test_a_model_changed_since_fit_is_told(data):
     X, y = data
     model = XGBRegressor(n_estimators=5, max_depth=3).fit(X, y)

@@ -26,7 +26,6 @@ def shown_components(html):
     return re.findall(r"<tr><td style='text-align:left'>(.*?)</td><td>(\d+)</td><td>(.*?)</td></tr>", table)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("model", [MODEL, CLASSES])
 def test_diagram_and_largest_components(model):
     dec = GlexDecomposer(model).fit(X)
@@ -42,14 +41,12 @@ def test_diagram_and_largest_components(model):
     assert ("summed over 3 outputs" in html) == (model is CLASSES)
 
 
-@pytest.mark.mutation
 def test_names_are_escaped():
     model = xgb.XGBRegressor(n_estimators=3, max_depth=1).fit(X, X[:, 0])
     model.get_booster().feature_names = ["a&b>", "b", "c", "d"]
     assert shown_components(GlexDecomposer(model.get_booster()).fit(X)._html_repr())[0][0] == "a&amp;b&gt;"
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     "decomposer",
     [GlexDecomposer(MODEL), GlexDecomposer(MODEL, max_components=3).fit(X)],
@@ -61,7 +58,6 @@ def test_the_diagram_alone(decomposer):
     assert "skglex-components" not in html
 
 
-@pytest.mark.mutation
 def test_nothing_slow_is_computed(monkeypatch):
     dec = GlexDecomposer(MODEL).fit(X)
     monkeypatch.setattr(budgets, "html_look_ups", 10)
@@ -75,7 +71,6 @@ def test_nothing_slow_is_computed(monkeypatch):
     assert "skglex-components" in dec._repr_html_()
 
 
-@pytest.mark.mutation
 def test_names_for_completion():
     assert not set(COMPUTED) & set(dir(GlexDecomposer(MODEL)))
     too_many = GlexDecomposer(MODEL, max_components=3).fit(X)
@@ -83,7 +78,6 @@ def test_names_for_completion():
     assert {"fit", "transform", "intercept_", "n_features_in_", "set_output"} <= set(dir(too_many))
 
 
-@pytest.mark.mutation
 def test_text_display():
     dec = GlexDecomposer(MODEL).fit(X)
     with config_context(display="text"):
@@ -91,7 +85,6 @@ def test_text_display():
         assert list(dec._repr_mimebundle_()) == ["text/plain"]
 
 
-@pytest.mark.mutation
 def test_still_pickles():
     dec = GlexDecomposer(MODEL).fit(X)
     dec._repr_html_()

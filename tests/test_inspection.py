@@ -14,7 +14,6 @@ VALUES = np.array([1.0, 2.0, 6.0, 4.0, 5.0])
 GROUPS = np.array(["a", "a", "a", "b", "b"])
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("statistic", "expected"),
     [("median", {"a": 2.0, "b": 4.5}), ("mean", {"a": 3.0, "b": 4.5}), (np.max, {"a": 6.0, "b": 5.0})],
@@ -24,14 +23,12 @@ def test_statistics(statistic, expected):
     assert group_difference(VALUES, GROUPS, statistic=statistic) == expected["b"] - expected["a"]
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("reference", ["a", "b"])
 def test_reference_is_subtracted(reference):
     sign = 1 if reference == "a" else -1
     assert group_difference(VALUES, GROUPS, reference=reference) == sign * 2.5
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("statistic", ["median", "mean"])
 def test_weight_is_the_row_several_times(statistic):
     rng = np.random.default_rng(0)
@@ -44,7 +41,6 @@ def test_weight_is_the_row_several_times(statistic):
         assert weighted == pytest.approx(repeated)
 
 
-@pytest.mark.mutation
 def test_callable_gets_the_weights():
     def total(values, sample_weight):
         return values @ sample_weight
@@ -55,7 +51,6 @@ def test_callable_gets_the_weights():
     }
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     "groups",
     [
@@ -73,7 +68,6 @@ def test_containers(values, groups):
     assert group_difference(values, groups) == 2.5
 
 
-@pytest.mark.mutation
 def test_groups_are_plain_sorted_labels():
     assert list(group_statistics(VALUES, [3, 1, 2, 1, 2])) == [1, 2, 3]
     assert (
@@ -82,12 +76,10 @@ def test_groups_are_plain_sorted_labels():
     )
 
 
-@pytest.mark.mutation
 def test_one_output_may_be_a_column():
     assert group_difference(VALUES[:, None], GROUPS) == 2.5
 
 
-@pytest.mark.mutation
 def test_removed_feature():
     X, y = make_salary(2000, hours_sd=5, random_state=0)
     frame = pd.DataFrame(X, columns=["sex", "hours"])
@@ -97,7 +89,6 @@ def test_removed_feature():
     assert group_difference(remover.predict(frame), frame["sex"]) == pytest.approx(10, abs=2)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -131,7 +122,6 @@ def test_bad_input(arguments, message):
         group_difference(y_pred, groups, **arguments)
 
 
-@pytest.mark.mutation
 def test_equal_weights_of_any_size_change_no_median():
     for n in range(2, 30):
         values = np.arange(n, dtype=float)
@@ -139,7 +129,6 @@ def test_equal_weights_of_any_size_change_no_median():
         assert found == {0: np.median(values)}
 
 
-@pytest.mark.mutation
 def test_dates_are_groups():
     dates = np.array(["2020-01-01", "2020-01-02"] * 3, dtype="datetime64[ns]")
     assert group_statistics(np.arange(6.0), dates) == {dates[0]: 2, dates[1]: 3}

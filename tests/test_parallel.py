@@ -7,8 +7,6 @@ from sklearn import config_context
 from skglex._utils._execution import row_chunks, run, weight_chunks
 from skglex._utils._memory import scaled
 
-pytestmark = pytest.mark.mutation
-
 
 def test_rows_in_eight_ranges_unless_these_get_short_or_long():
     assert row_chunks(0) == []

@@ -50,7 +50,6 @@ def as_transform(decomposer, X):
 # -- pickles --------------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     "fitted", [GlexDecomposer(MODEL), FeatureRemover(MODEL, [0]), RandomPlantedForestRegressor(3)]
 )
@@ -134,7 +133,6 @@ def test_cuda_model_without_a_gpu():
 CLASSES = np.array(["low", "mid", "high"])[np.digitize(Y, [-0.5, 0.5])]
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("decomposer", "rows"),
     [
@@ -179,7 +177,6 @@ def test_stored_components(decomposer, rows, tmp_path):
             loaded.margin(rows)
 
 
-@pytest.mark.mutation
 def test_stored_classes(tmp_path):
     decomposer = GlexDecomposer(xgb.XGBClassifier(n_estimators=4, max_depth=2), prefit=False).fit(X, CLASSES)
     loaded = stored(decomposer, tmp_path)
@@ -190,7 +187,6 @@ def test_stored_classes(tmp_path):
     assert loaded.margin(X).argmax(axis=1).tolist() == decomposer.estimator_.predict(X).tolist()
 
 
-@pytest.mark.mutation
 @pytest.mark.skipif(xgb.__version__ < "3.1", reason="XGBoost before 3.1 keeps no categories")
 def test_stored_categories(tmp_path):
     model = xgb.XGBRegressor(n_estimators=10, max_depth=3, enable_categorical=True).fit(FRAME, Y)
@@ -387,7 +383,6 @@ def test_fuzzed_description(good, tmp_path, data):
     loads_or_raises(file)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -410,7 +405,6 @@ def test_contradictions(tmp_path, change, message):
         load_components(file)
 
 
-@pytest.mark.mutation
 def test_values_that_are_not_finite_are_damage(good, tmp_path):
     content, file = members(good), tmp_path / "file"
     values = content["values.npy"]

@@ -70,7 +70,6 @@ def check_against_brute_force(model, rows, background, atol=None, to_model=lambd
 # -- routing --------------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 def test_values_beside_thresholds_go_the_way_of_float32():
     # thresholds of "exact" lie halfway between data values: on data rounded to 0.1 the float64 of 0.1, 0.2,
     # ... lies beside the float32 threshold, and sums of components do not notice a row gone astray
@@ -83,7 +82,6 @@ def test_values_beside_thresholds_go_the_way_of_float32():
     check_against_brute_force(model, X[:40], X[40:120])
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("tree_method", ["exact", "hist"])
 def test_integers_near_two_to_the_24th(tree_method):
     # 2^24 + 1 has no float32: it is 2^24 for the model
@@ -95,7 +93,6 @@ def test_integers_near_two_to_the_24th(tree_method):
     check_against_brute_force(model, X[:30].astype(np.int64), X[30:90].astype(np.int64))
 
 
-@pytest.mark.mutation
 def test_a_threshold_beyond_those_above_it_keeps_only_missing_values():
     # "exact" splits present from missing values at twice the node's largest value, past its parent's cut
     x = np.append(np.linspace(-1, 1, 201), np.full(40, np.nan))[:, None]
@@ -107,7 +104,6 @@ def test_a_threshold_beyond_those_above_it_keeps_only_missing_values():
     check_against_brute_force(model, x[::5], x)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("missing", [-999.0, 0.0, -0.1])
 def test_the_wrappers_missing_value_counts_in_the_background_too(missing):
     X, y = make_data()
@@ -119,7 +115,6 @@ def test_the_wrappers_missing_value_counts_in_the_background_too(missing):
     np.testing.assert_array_equal(ours, GlexDecomposer(model).fit(X).transform(X))
 
 
-@pytest.mark.mutation
 def test_a_bare_booster_knows_nan_alone_as_missing():
     X, y = make_data()
     X[::4, 0] = -999
@@ -127,7 +122,6 @@ def test_a_bare_booster_knows_nan_alone_as_missing():
     check_against_brute_force(model.get_booster(), X[:30], X[30:90])
 
 
-@pytest.mark.mutation
 def test_huge_values_beside_a_missing_value_do_not_warn():
     X, y = make_data()
     model = xgb.XGBRegressor(**SMALL, missing=-999).fit(X, y)
@@ -136,7 +130,6 @@ def test_huge_values_beside_a_missing_value_do_not_warn():
     check_against_brute_force(model, rows, X[20:80])
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("missing", [np.nan, -999])
 def test_infinities(missing):
     X, y = make_data()
@@ -159,7 +152,6 @@ def coded_data(n=400, seed=0, n_categories=9):
     return X, effect[X[:, 0].astype(int)] * (1 + X[:, 1]) + (X[:, 2] == 1) * X[:, 1]
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("max_cat_to_onehot", [1, 100])
 def test_integer_codes_never_seen(max_cat_to_onehot):
     X, y = coded_data()
@@ -213,7 +205,6 @@ def frame_components(model, rows, background):
     return game_components(game)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("kind", ["str", "int"])
 def test_pandas_categories(kind):
     frame, y = categorical_frame(kind)
@@ -228,7 +219,6 @@ def test_pandas_categories(kind):
     np.testing.assert_allclose(total(decomposer, frame), margin, rtol=0, atol=atol)
 
 
-@pytest.mark.mutation
 @pytest.mark.skipif(VERSION < (3, 1), reason="the model does not know its categories, only codes")
 @pytest.mark.parametrize("kind", ["str", "int"])
 def test_pandas_categories_in_another_order(kind):
@@ -249,7 +239,6 @@ def test_pandas_categories_in_another_order(kind):
     np.testing.assert_array_equal(decomposer.transform(few), expected[:7])
 
 
-@pytest.mark.mutation
 @pytest.mark.skipif(VERSION < (3, 1), reason="the model does not know its categories, only codes")
 @pytest.mark.parametrize("missing", [0, 1, 2, 50])
 def test_missing_is_compared_with_the_frames_own_codes(missing):
@@ -272,7 +261,6 @@ def test_missing_is_compared_with_the_frames_own_codes(missing):
         np.testing.assert_allclose(remover.predict(rows), own, rtol=0, atol=1e-5)
 
 
-@pytest.mark.mutation
 @pytest.mark.skipif(VERSION < (3, 1), reason="the model does not know its categories, only codes")
 def test_a_pandas_category_never_seen_raises_as_in_xgboost():
     frame, y = categorical_frame("str")
@@ -288,7 +276,6 @@ def test_a_pandas_category_never_seen_raises_as_in_xgboost():
     np.testing.assert_array_equal(decomposer.transform(more), decomposer.transform(frame))
 
 
-@pytest.mark.mutation
 @pytest.mark.skipif(VERSION < (3, 1), reason="the model does not know its categories, only codes")
 def test_numbers_where_categories_are_expected_raise():
     frame, y = categorical_frame("int")
@@ -297,7 +284,6 @@ def test_numbers_where_categories_are_expected_raise():
         decomposer.transform(frame.assign(kind=frame["kind"].astype(float)))
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("form", ["json", "ubj"])
 def test_categories_survive_saving_and_early_stopping(form, tmp_path):
     frame, y = categorical_frame("str")
@@ -320,7 +306,6 @@ def test_categories_survive_saving_and_early_stopping(form, tmp_path):
 # -- columns and types of the input ---------------------------------------------------------------
 
 
-@pytest.mark.mutation
 def test_shuffled_frame_columns_are_refused_as_the_model_refuses_them():
     X, y = make_data()
     frame = pd.DataFrame(X, columns=["b", "a", "c"])
@@ -335,7 +320,6 @@ def test_shuffled_frame_columns_are_refused_as_the_model_refuses_them():
             method(frame[["a", "b", "c"]])
 
 
-@pytest.mark.mutation
 def test_nullable_pandas_types():
     X, y = make_data()
     frame = pd.DataFrame(
@@ -355,7 +339,6 @@ def test_nullable_pandas_types():
     np.testing.assert_allclose(decomposer.shap_values(frame[:30]), expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     "dtype", ["Int64[pyarrow]", "double[pyarrow]", "float32", "bool", "uint8", "int8", "Float32"]
 )
@@ -370,7 +353,6 @@ def test_other_pandas_types(dtype):
     np.testing.assert_allclose(total(decomposer, frame), model.predict(frame), rtol=0, atol=1e-5)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("form", ["csr", "csc", "csr64"])
 def test_what_a_sparse_matrix_does_not_store_is_missing(form):
     X, y = make_data()
@@ -387,7 +369,6 @@ def test_what_a_sparse_matrix_does_not_store_is_missing(form):
     np.testing.assert_array_equal(ours, brute.shap_values(dense[:30]))
 
 
-@pytest.mark.mutation
 def test_stored_zeros_of_a_sparse_matrix_are_zeros():
     X, y = make_data()
     X[::3, 0] = 0
@@ -399,7 +380,6 @@ def test_stored_zeros_of_a_sparse_matrix_are_zeros():
     np.testing.assert_allclose(total(decomposer, stored), model.predict(stored), rtol=0, atol=1e-5)
 
 
-@pytest.mark.mutation
 def test_every_form_of_an_array_gives_the_same():
     X, y = make_data()
     X = np.round(X * 4)  # whole numbers: exact in every type
@@ -422,7 +402,6 @@ def test_every_form_of_an_array_gives_the_same():
     check_against_brute_force(model, bools[:20], bools[20:])
 
 
-@pytest.mark.mutation
 def test_input_is_left_as_it_is_where_values_become_missing():
     X, y = make_data()
     X[::4, 0] = -999
@@ -433,7 +412,6 @@ def test_input_is_left_as_it_is_where_values_become_missing():
         np.testing.assert_array_equal(np.array(form), before)
 
 
-@pytest.mark.mutation
 def test_duplicate_and_integer_column_names():
     X, y = make_data()
     model = xgb.XGBRegressor(**SMALL).fit(X, y)
@@ -446,7 +424,6 @@ def test_duplicate_and_integer_column_names():
         GlexDecomposer(model).fit(twice)
 
 
-@pytest.mark.mutation
 def test_names_with_colons_brackets_and_spaces():
     X, y = make_data()
     frame = pd.DataFrame(X, columns=["a:b", "a", "wind speed"])
@@ -462,7 +439,6 @@ def test_names_with_colons_brackets_and_spaces():
     assert {"a:b", "a x b"} <= set(names)
 
 
-@pytest.mark.mutation
 def test_component_names_are_fit_for_the_next_xgboost():
     X, y = make_data()
     frame = pd.DataFrame(X, columns=["a[0]", "b<1", "c"])
@@ -477,7 +453,6 @@ def test_component_names_are_fit_for_the_next_xgboost():
         GlexDecomposer(model).fit(clash)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_one_row_one_column_one_term(weighting):
     X, y = make_data()
@@ -509,7 +484,6 @@ def test_one_row_one_column_one_term(weighting):
 # -- the model's parts ----------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 def test_leaf_values_are_those_of_the_leaf_with_exact_and_adaptive_leaves():
     # base_weights differ from the leaf's value in "exact" (not scaled) and where leaves become quantiles
     X, y = make_data()
@@ -518,7 +492,6 @@ def test_leaf_values_are_those_of_the_leaf_with_exact_and_adaptive_leaves():
         check_against_brute_force(model, X[:20], X[20:60])
 
 
-@pytest.mark.mutation
 def test_nodes_without_cover_are_split_evenly():
     X, y = make_data()
     old = xgb.train({"max_depth": 3, "nthread": 1}, xgb.DMatrix(X, y), 4)
@@ -536,7 +509,6 @@ def test_nodes_without_cover_are_split_evenly():
     check_against_brute_force(model, X[:20], X[20:60])  # no warning: cover does not count there
 
 
-@pytest.mark.mutation
 def test_all_classes_are_there():
     X, y = make_data()
     classes = np.array(["red", "green", "blue"])[np.digitize(y, [-0.5, 0.5])]
@@ -559,7 +531,6 @@ def test_all_classes_are_there():
 # -- the background -------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 def test_every_background_row_counts():
     X, y = make_data(n=700)
     X[100:] += 1.5  # the rows after the first hundred are others
@@ -569,7 +540,6 @@ def test_every_background_row_counts():
     np.testing.assert_allclose(decomposer.intercept_, model.predict(X).mean(dtype=float), rtol=0, atol=1e-5)
 
 
-@pytest.mark.mutation
 def test_weights_of_the_background():
     X, y = make_data()
     weight = np.random.default_rng(0).integers(0, 4, size=len(X)).astype(float)
@@ -591,7 +561,6 @@ def test_roundings_that_go_the_same_way_are_no_misreading():
     np.testing.assert_allclose(total(decomposer, X), model.predict(X, output_margin=True), rtol=1e-3)
 
 
-@pytest.mark.mutation
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("scale", [2.0**1020, 2.0**-1070])
 def test_huge_and_tiny_weights(scale):
@@ -604,7 +573,6 @@ def test_huge_and_tiny_weights(scale):
     np.testing.assert_array_equal(decomposer.component_importances_, expected.component_importances_)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_the_intercept_does_not_change_with_calls(weighting):
     X, y = make_data()
@@ -621,7 +589,6 @@ def test_the_intercept_does_not_change_with_calls(weighting):
 # -- size and saving ------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 def test_interactions_of_224_classes_are_refused_with_their_size():
     X, _ = make_data(n=448, d=6)
     model = xgb.XGBClassifier(n_estimators=1, max_depth=1, n_jobs=1).fit(X, np.arange(448) % 224)
@@ -632,7 +599,6 @@ def test_interactions_of_224_classes_are_refused_with_their_size():
         decomposer.shap_interaction_values(many)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("how", ["pickle", "joblib"])
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_saving(how, weighting, tmp_path):
@@ -693,7 +659,6 @@ def test_shap_values_and_interactions_of_wide_leaves(weighting, wide):
         np.testing.assert_allclose(phi, own, rtol=0, atol=1e-4)
 
 
-@pytest.mark.mutation
 def test_wide_leaves_join_in_groups(wide):
     # the Shapley values of the game between groups, against components of the grouped game by brute force
     model, X = wide

@@ -93,7 +93,6 @@ def test_histogram_is_that_of_the_background(bike, bike_X):
     np.testing.assert_allclose(heights / heights.max(), expected / expected.max())
 
 
-@pytest.mark.mutation
 def test_background_weights_are_shares(bike, bike_X):
     X, _ = bike_X
     (axis,) = bike["hum"].axes

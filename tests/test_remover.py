@@ -82,7 +82,6 @@ def test_sum_of_untouched_components(weighting, features):
     assert remover.removed_features_ == [name for name in FRAME.columns if name in features]
 
 
-@pytest.mark.mutation
 def test_brute_force_average():
     """Empirical removal of R is the mean margin with x_R taken from every background row."""
     background, rows = FRAME[:80], FRAME[100:140]
@@ -110,7 +109,6 @@ OBJECTIVES = [
 ]
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_inverse_links(objective):
     target = (Y > 6).astype(float) if objective.startswith(("binary", "reg:logistic")) else np.abs(Y) + 0.1
@@ -132,7 +130,6 @@ def test_inverse_links(objective):
         assert np.array_equal(linked.decision_function(idle), linked.margin(idle))
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classifiers(n_classes):
     labels = np.array(["a", "b", "c"])[np.digitize(Y, [6.0] if n_classes == 2 else [5.0, 7.0])]
@@ -156,7 +153,6 @@ def test_classifiers(n_classes):
     assert np.array_equal(whole.predict(FRAME), np.array(["a", "b", "c"])[own.predict(FRAME)])
 
 
-@pytest.mark.mutation
 def test_booster_outputs():
     target = np.digitize(Y, [5.0, 7.0])
     matrix = xgb.DMatrix(FRAME, target)
@@ -169,7 +165,6 @@ def test_booster_outputs():
         assert np.allclose(almost, booster.predict(matrix), atol=1e-6)
 
 
-@pytest.mark.mutation
 def test_ranker_and_multi_output():
     groups = np.repeat(np.arange(40), 10)
     ranker = FeatureRemover(xgb.XGBRanker(n_estimators=5), ["sex"])
@@ -186,7 +181,6 @@ def test_ranker_and_multi_output():
 # -- removed columns ------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("n_labels", [2, 3])
 @pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
 def test_several_labels_at_a_time(n_labels, strategy):
@@ -198,7 +192,6 @@ def test_several_labels_at_a_time(n_labels, strategy):
         assert np.allclose(remover.predict_proba(FRAME), model.predict_proba(FRAME), atol=FLOAT32)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("objective", ["binary:hinge", "binary:logitraw"])
 def test_classifiers_without_probabilities(objective):
     model = xgb.XGBClassifier(n_estimators=5, objective=objective).fit(FRAME, Y > 6)
@@ -208,7 +201,6 @@ def test_classifiers_without_probabilities(objective):
         assert np.allclose(remover.predict_proba(FRAME), model.predict_proba(FRAME), atol=FLOAT32)
 
 
-@pytest.mark.mutation
 def test_removed_columns_never_matter():
     remover = FeatureRemover(MODEL, ["sex", "noise"]).fit(FRAME)
     expected = remover.predict(FRAME)
@@ -240,7 +232,6 @@ def test_removed_columns_never_matter():
     assert np.array_equal(remover.predict(garbage), expected)
 
 
-@pytest.mark.mutation
 @NEWER
 def test_removed_polars_columns_never_matter():
     expected = FeatureRemover(MODEL, ["sex", "noise"]).fit(FRAME).predict(FRAME)
@@ -250,7 +241,6 @@ def test_removed_polars_columns_never_matter():
         assert np.array_equal(remover.predict(changed), expected)
 
 
-@pytest.mark.mutation
 def test_ways_to_name_features():
     expected = FeatureRemover(MODEL, ["age", "noise"]).fit(FRAME).predict(FRAME)
     for features in (
@@ -280,7 +270,6 @@ def people_pipeline(**names):
     )
 
 
-@pytest.mark.mutation
 def test_around_a_pipeline():
     remover = FeatureRemover(people_pipeline(), ["sex"]).fit(PEOPLE, Y)
     encoded = ["onehotencoder__sex_man", "onehotencoder__sex_woman"]
@@ -311,7 +300,6 @@ def test_around_a_pipeline():
     assert array.removed_features_ == ["x1"]
 
 
-@pytest.mark.mutation
 def test_a_raw_column_is_found_wherever_it_varies():
     # sorted rows: the first ten thousand have one value
     n = 10_500
@@ -323,7 +311,6 @@ def test_a_raw_column_is_found_wherever_it_varies():
         FeatureRemover(pipeline, "sex").fit(frame[:100])
 
 
-@pytest.mark.mutation
 def test_encoded_columns_of_a_raw_one_make_it_superfluous():
     pipeline = people_pipeline().fit(PEOPLE, Y)
     encoded = ["onehotencoder__sex_man", "onehotencoder__sex_woman"]
@@ -333,7 +320,6 @@ def test_encoded_columns_of_a_raw_one_make_it_superfluous():
     assert np.array_equal(remover.predict(PEOPLE.assign(sex="neither")), expected)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("form", [np.asarray, csr_matrix, np.ndarray.tolist])
 def test_garbage_in_arrays_before_a_preprocessing_that_refuses_it(form):
     array = np.nan_to_num(FRAME.to_numpy())
@@ -345,7 +331,6 @@ def test_garbage_in_arrays_before_a_preprocessing_that_refuses_it(form):
     assert np.array_equal(remover.predict(form(garbage)), remover.predict(form(array)))
 
 
-@pytest.mark.mutation
 def test_objects_for_a_model_trained_on_a_frame():
     remover = FeatureRemover(MODEL, ["sex"]).fit(FRAME)
     objects = FRAME.to_numpy().astype(object)
@@ -377,7 +362,6 @@ def test_searches():
     )
 
 
-@pytest.mark.mutation
 def test_pickle_and_n_jobs():
     one = FeatureRemover(MODEL, ["sex"], n_jobs=1).fit(FRAME)
     two = pickle.loads(pickle.dumps(FeatureRemover(MODEL, ["sex"], n_jobs=2).fit(FRAME)))
@@ -385,7 +369,6 @@ def test_pickle_and_n_jobs():
     assert np.array_equal(one.predict(many), two.predict(many))
 
 
-@pytest.mark.mutation
 def test_metadata_routing():
     weight = RNG.random(N)
     expected = FeatureRemover(small(), ["sex"]).fit(FRAME, Y, sample_weight=weight).predict(FRAME)
@@ -398,7 +381,6 @@ def test_metadata_routing():
         assert np.array_equal(search.best_estimator_.background_.weights, weight)
 
 
-@pytest.mark.mutation
 def test_weights_of_rows_are_not_those_of_queries():
     qid, labels = np.repeat(np.arange(40), 10), (Y > 6) * 1
     ranker = xgb.XGBRanker(n_estimators=5)
@@ -409,7 +391,6 @@ def test_weights_of_rows_are_not_those_of_queries():
     assert weighted.predict(FRAME).shape == (N,)
 
 
-@pytest.mark.mutation
 def test_bad_input():
     with pytest.raises(ValueError, match=r"pass X.collect\(\)"):
         FeatureRemover(MODEL, ["sex"]).fit(pl.DataFrame(FRAME.to_dict("list")).lazy())
@@ -439,7 +420,6 @@ def test_bad_input():
 # -- exports --------------------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 @pytest.mark.plain
 def test_to_xgboost(tmp_path):
     labels = np.array(["a", "b", "c"])[np.digitize(Y, [5.0, 7.0])]
@@ -462,7 +442,6 @@ def test_to_xgboost(tmp_path):
         FeatureRemover(MODEL, ["sex"], strength=0.5).fit(FRAME).to_xgboost()
 
 
-@pytest.mark.mutation
 def test_to_xgboost_writes_no_other_models():
     filled = FRAME.fillna(0)
     other = FeatureRemover(DecisionTreeRegressor(max_depth=2), ["sex"]).fit(filled, Y)
@@ -491,7 +470,6 @@ def test_to_onnx(run_onnx):
             assert np.allclose(result["variable"].ravel(), remover.predict(FRAME), rtol=FLOAT32)
 
 
-@pytest.mark.mutation
 def test_strength_after_fit():
     remover = FeatureRemover(MODEL, ["sex"]).fit(FRAME)
     half = FeatureRemover(MODEL, ["sex"], strength=0.5).fit(FRAME)
@@ -503,7 +481,6 @@ def test_strength_after_fit():
 # -- what features are traced with ----------------------------------------------------------------
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("container", ["default", "pandas", pytest.param("polars", marks=NEWER)])
 def test_preprocessing_may_return_frames(container):
     scaler = StandardScaler().set_output(transform=container)
@@ -514,7 +491,6 @@ def test_preprocessing_may_return_frames(container):
     assert np.array_equal(remover.predict(without), remover.predict(rows))
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("kind", [object, float])
 def test_columns_are_the_same_value_by_value(kind):
     column = np.array([1.0, np.nan, 2.0], dtype=kind)
@@ -527,7 +503,6 @@ def test_columns_are_the_same_value_by_value(kind):
     assert not _same(column, np.array([1.0, np.nan, "2"], dtype=object))
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("container", ["pandas", "array", "sparse", "polars"])
 def test_columns_mixed_by_the_preprocessing_warn(container):
     rows = RNG.normal(size=(300, 3))
@@ -553,7 +528,6 @@ def test_columns_mixed_by_the_preprocessing_warn(container):
         FeatureRemover(alone, [0]).fit(given)
 
 
-@pytest.mark.mutation
 def test_one_filled_gap_makes_a_column_mixed():
     gaps = pd.DataFrame(RNG.normal(size=(300, 3)), columns=["protected", "income", "age"])
     gaps.loc[7, "income"] = np.nan
@@ -564,7 +538,6 @@ def test_one_filled_gap_makes_a_column_mixed():
     assert FeatureRemover(model, "protected").fit(gaps.drop(index=7)).removed_features_ == ["protected"]
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("strength", [0.0, 0.3, 1.0])
 def test_strength(strength):
     full, debiased = (FeatureRemover(MODEL, ["sex"], strength=s).fit(FRAME).margin(FRAME) for s in (0, 1))
@@ -573,7 +546,6 @@ def test_strength(strength):
     assert np.allclose(full, MODEL.predict(FRAME), atol=FLOAT32)
 
 
-@pytest.mark.mutation
 def test_removers_and_decomposers_are_no_models():
     remover = FeatureRemover(MODEL, ["sex"]).fit(FRAME)
     for outer in (GlexDecomposer, partial(FeatureRemover, features=[0])):
@@ -596,7 +568,6 @@ class LogXGB(xgb.XGBRegressor):
         return margin if output_margin else np.exp(margin)
 
 
-@pytest.mark.mutation
 def test_a_model_that_predicts_something_else_than_its_margin_says_is_refused():
     model = LogXGB(n_estimators=5).fit(FRAME, np.abs(Y) + 1)
     with pytest.raises(ValueError, match="the LogXGB predicts something else than its margin says: "):
@@ -604,7 +575,6 @@ def test_a_model_that_predicts_something_else_than_its_margin_says_is_refused():
     GlexDecomposer(model).fit(FRAME)  # of the margin
 
 
-@pytest.mark.mutation
 def test_predictions_that_are_infinite_in_float32():
     model = small(objective="survival:cox").fit(FRAME, np.abs(Y) + 0.1)
     booster = model.get_booster()
@@ -620,7 +590,6 @@ def test_predictions_that_are_infinite_in_float32():
     assert np.allclose(remover.predict(FRAME)[np.isfinite(own)], own[np.isfinite(own)], rtol=1e-3)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("n_rows", [100, 101])
 def test_columns_that_only_round_otherwise_stay(n_rows, monkeypatch):
     """A sum of products may be rounded otherwise in another number of rows."""
@@ -633,7 +602,6 @@ def test_columns_that_only_round_otherwise_stay(n_rows, monkeypatch):
     assert FeatureRemover(model, "sex").fit(rows).removed_features_ == ["remainder__sex"]
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "log_loss"])
 def test_the_sign_of_a_planted_forests_decision_says_the_class(loss):
     rows = FRAME[["hours", "noise"]].to_numpy()
@@ -645,7 +613,6 @@ def test_the_sign_of_a_planted_forests_decision_says_the_class(loss):
     assert np.array_equal(remover.set_params(strength=1).decision_function(rows) > 0, remover.predict(rows))
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("objective", ["reg:squarederror", "count:poisson", "binary:logistic"])
 def test_the_sign_of_a_decision_says_the_class(objective):
     model = xgb.XGBClassifier(n_estimators=30, max_depth=2, objective=objective).fit(FRAME, Y > 6)

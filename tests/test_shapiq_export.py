@@ -39,7 +39,6 @@ def test_values_are_the_components(shapiq):
     assert_allclose([row.values.sum() for row in rows], margin, atol=1e-5)
 
 
-@pytest.mark.mutation
 def test_order(shapiq):
     dec = GlexDecomposer(MODEL).fit(X)
     row = to_shapiq(dec, X[:1], order=1)[0]
@@ -51,7 +50,6 @@ def test_order(shapiq):
         to_shapiq(limited, X[:1], order=3)
 
 
-@pytest.mark.mutation
 def test_several_outputs(shapiq):
     dec = GlexDecomposer(CLASSES).fit(X)
     margin = CLASSES.predict(X[:3], output_margin=True)
@@ -74,14 +72,12 @@ def test_shapley_values_and_plots(shapiq):
     row.plot_upset(feature_names=names, show=False)
 
 
-@pytest.mark.mutation
 def test_no_components(shapiq):
     constant = xgb.XGBRegressor(n_estimators=2, gamma=100).fit(X, np.ones(200))
     (row,) = to_shapiq(GlexDecomposer(constant).fit(X), X[:1])
     assert row[()] == row.values.sum() == pytest.approx(1)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("model", "arguments", "message"),
     [
@@ -96,7 +92,6 @@ def test_bad_input(model, arguments, message):
         to_shapiq(GlexDecomposer(model).fit(X), X[:1], **arguments)
 
 
-@pytest.mark.mutation
 def test_without_shapiq(monkeypatch):
     monkeypatch.setitem(sys.modules, "shapiq", None)
     with pytest.raises(ImportError, match=r"needs shapiq.*pip install 'skglex\[shapiq\]'"):

@@ -155,7 +155,6 @@ BUILT = {
 }
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("name", BUILT)
 @pytest.mark.parametrize("weighting", ["empirical", "path_dependent"])
 def test_built_models(name, weighting):
@@ -177,7 +176,6 @@ def test_built_models(name, weighting):
     assert_allclose(phi, shapley_values(components, 3), **close)
 
 
-@pytest.mark.mutation
 def test_cover_is_sum_hess_or_else_data_count():
     booster = xgb.XGBRegressor(n_estimators=10, max_depth=3).fit(X, SIGNAL).get_booster()
     model = treelite.frontend.from_xgboost(booster)
@@ -199,7 +197,6 @@ def test_cover_is_sum_hess_or_else_data_count():
     assert_array_equal(*ours)
 
 
-@pytest.mark.mutation
 def test_without_cover_only_empirical_weights():
     model = random_model(np.random.default_rng(0), cover=None)
     GlexDecomposer(model).fit(X)
@@ -221,7 +218,6 @@ LINKS = {
 }
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("link", LINKS)
 def test_links(link, run_onnx):
     several = link in ("identity_multiclass", "softmax", "multiclass_ova")
@@ -257,7 +253,6 @@ def test_imported_models():
         assert_array_equal(remover.predict(X).reshape(len(X), -1), gtil(model, X, margin=False))
 
 
-@pytest.mark.mutation
 def test_data_frames_and_sparse_matrices():
     model = random_model(np.random.default_rng(0), categorical=(2,), n_trees=10)
     rows = np.column_stack([X[:, :2], RNG.integers(0, 6, len(X))])
@@ -280,7 +275,6 @@ def test_data_frames_and_sparse_matrices():
         )
 
 
-@pytest.mark.mutation
 def test_models_can_be_copied():
     model = random_model(np.random.default_rng(0))
     decomposer = GlexDecomposer(model).fit(X)
@@ -292,7 +286,6 @@ def test_models_can_be_copied():
         assert_array_equal(other.transform(X), decomposer.transform(X))
 
 
-@pytest.mark.mutation
 def test_refusals():
     with pytest.raises(ValueError, match="several targets that are each classified by softmax"):
         GlexDecomposer(random_model(np.random.default_rng(0), shape=(2, 3), n_classes=3, link="softmax")).fit(

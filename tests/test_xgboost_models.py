@@ -9,7 +9,6 @@ import xgboost as xgb
 from _oracles import (
     brute_force_game,
     check_components,
-    for_mutants,
     game_components,
     is_inner,
     leaf_values,
@@ -174,29 +173,6 @@ NEW_MODELS = {
 if VERSION >= (3, 1):
     MODELS |= NEW_MODELS
 NO_COVER = "covers of other data"
-# in how they are read
-DIFFERENT = [
-    "poisson, base_score",
-    "binary, base_score",
-    "multi-class, base_score",
-    "several labels",
-    "ranker",
-]
-DIFFERENT += [
-    "random forest, classes",
-    "parallel trees, classes",
-    "exact",
-    "booster",
-    "dart, classes",
-    "dart booster",
-]
-DIFFERENT += [
-    "one tree per target, base_score",
-    "vector leaves, parallel",
-    "vector leaves, classes",
-    "early, parallel",
-]
-DIFFERENT += ["early, bare booster", "missing=-999", "missing=0", "no trees, classes", "stumps", NO_COVER]
 VECTOR_LEAVES = [name for name in MODELS if "vector leaves" in name]
 
 
@@ -248,7 +224,7 @@ def allow_no_cover(name, weighting):
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
-@pytest.mark.parametrize("name", for_mutants(MODELS, DIFFERENT))
+@pytest.mark.parametrize("name", MODELS)
 def test_columns_add_up_to_the_margin(name, weighting, model_of):
     model = model_of(name)
     if name in VECTOR_LEAVES and VERSION < (3, 0) and weighting == "path_dependent":
@@ -290,7 +266,6 @@ def test_path_dependent_components_are_those_of_walks_through_the_trees(name, mo
     check_components(decomposer, rows, components, 1e-11 * scale, intercept=False)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     "name", ["squared error", "poisson", "multi-class", "dart", "early", "vector leaves", "exact"]
 )
@@ -332,7 +307,6 @@ def test_saved_and_loaded_models_read_the_same(name, form, model_of, tmp_path):
         np.testing.assert_array_equal(decompose(bare, "empirical", X).transform(X), ours)
 
 
-@pytest.mark.mutation
 def test_a_wrapper_counts_trees_up_to_the_best_iteration_and_its_booster_all(model_of):
     model = model_of("early")
     rows = X[:50]
@@ -350,7 +324,6 @@ def test_models_of_the_tests_have_what_they_are_named_for(model_of):
     assert len(read_json(model_of("parallel trees"))) == 24
 
 
-@pytest.mark.mutation
 def test_gblinear_is_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it is deprecated
@@ -359,7 +332,6 @@ def test_gblinear_is_refused():
         GlexDecomposer(model).fit(X)
 
 
-@pytest.mark.mutation
 def test_what_treelite_does_not_know_is_refused(monkeypatch, model_of):
     def refuse(booster):
         raise treelite.TreeliteError("unknown objective")
