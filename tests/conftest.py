@@ -34,5 +34,5 @@ def plt():
     pyplot.close("all")
 
 
-# a script that tests/test_memory.py starts with arguments
-collect_ignore = ["_limited.py"]
+# tests/utils/test_memory.py starts this script with arguments.
+collect_ignore = ["support/limited.py"]

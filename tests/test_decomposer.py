@@ -12,14 +12,6 @@ import polars as pl
 import pytest
 import shap
 import xgboost as xgb
-from _oracles import (
-    brute_force_game,
-    game_components,
-    own_margin,
-    path_dependent_game,
-    shapley_interactions,
-    shapley_values,
-)
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
@@ -36,6 +28,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skglex import FeatureRemover, GlexDecomposer
 from skglex._decomposition._index import _unique_rows
 from skglex._utils import DEFAULT_EXECUTION, budgets
+from tests.support.oracles import (
+    brute_force_game,
+    game_components,
+    own_margin,
+    path_dependent_game,
+    shapley_interactions,
+    shapley_values,
+)
 
 ORACLE = Path(__file__).parent / "data" / "oracle"
 RNG = np.random.default_rng(0)

@@ -6,19 +6,9 @@
 import pickle
 import warnings
 
-import _trees
 import numpy as np
 import pytest
 import xgboost as xgb
-from _fuzz import TRAINERS, Case, HandBuilt, framed, hand_built_case, rows_at, trained
-from _oracles import (
-    brute_force_game,
-    game_components,
-    path_dependent_game,
-    shapley_interactions,
-    shapley_values,
-    to_float32,
-)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMRegressor
@@ -27,9 +17,16 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
 from skglex._decomposition import _shapley
 from skglex._leaves import _leaf_sum
-from skglex._leaves._additivity import rounding_of
 from skglex._readers import _registry
 from skglex._utils import _execution, budgets
+from tests.support.fuzz_cases import complete, hand_built_case, trained_case
+from tests.support.hand_built import HandBuilt
+from tests.support.oracles import (
+    game_components,
+    shapley_interactions,
+    shapley_values,
+)
+from tests.support.trained import TRAINERS, framed
 
 pytestmark = pytest.mark.fuzz
 keeps_categories = pytest.mark.skipif(
@@ -41,7 +38,7 @@ WEIGHTINGS = st.sampled_from(["empirical", "path_dependent"])
 @pytest.fixture
 def fuzz(request, monkeypatch):
     """Run a function of a case on cases of a strategy."""
-    monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
+    monkeypatch.setitem(_registry._READERS, "tests.support.hand_built", "tests.support.hand_built")
     n_cases = request.config.getoption("--fuzz-cases")
 
     def run(strategy, function, n_default):
@@ -90,7 +87,7 @@ def test_hand_built(kind, fuzz):
     ("seed", "kind"), [(0, "nodes"), (1, "nodes"), (2, "nodes"), (3, "xgboost"), (4, "treelite")]
 )
 def test_fixed_hand_built(seed, kind, weighting, monkeypatch):
-    monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
+    monkeypatch.setitem(_registry._READERS, "tests.support.hand_built", "tests.support.hand_built")
     size = {"d": 4, "n_trees": 3, "max_depth": 4, "n_outputs": 2, "n_rows": 10, "n_background": 8}
     case = hand_built_case(seed, kind=kind, chain=seed == 1, weighting=weighting, **size)
     with warnings.catch_warnings():
@@ -176,7 +173,7 @@ def test_a_planted_forest_takes_no_infinities():
 
 @pytest.mark.parametrize("n_rows", [1, 2])
 def test_no_rows_are_refused(n_rows, monkeypatch):
-    monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
+    monkeypatch.setitem(_registry._READERS, "tests.support.hand_built", "tests.support.hand_built")
     case = hand_built_case(
         0,
         kind="nodes",
@@ -195,60 +192,6 @@ def test_no_rows_are_refused(n_rows, monkeypatch):
     for method in (decomposer.transform, decomposer.shap_values):
         with pytest.raises(ValueError, match="0 sample"):
             method(case.rows[:0])
-
-
-def trained_case(seed, library, d, weighting):
-    rng = np.random.default_rng(seed)
-    model, X, codes = trained(rng, library, d)
-    weighting = "empirical" if library == "planted" else weighting
-    n = int(rng.choice([1, 2, 8]))
-    background = X[rng.integers(0, len(X), n)]
-    if library == "planted" or type(model).__name__ in ("IsolationForest", "GradientBoostingRegressor"):
-        background = np.nan_to_num(background)
-    return Case(
-        model=model,
-        background=background,
-        rows=None,
-        weight=rng.integers(1, 4, n) if rng.random() < 0.5 else None,
-        weighting=weighting,
-        rng=rng,
-        codes=codes,
-    )
-
-
-def complete(case, decomposer):
-    """What a trained model's case needs of the model as it was read: rows at its thresholds, its margin, the oracle."""
-    read = decomposer._model
-    grid, d = read.ensemble.grid, read.input.n_features
-    cuts = {int(j): grid.cuts_of(s) for s, j in enumerate(grid.features)}
-    case.rows = rows_at(
-        case.rng,
-        cuts,
-        int(case.rng.choice([1, 2, 16])),
-        d,
-        finite=read.input.finite is not False,
-        codes=case.codes,
-    )
-    if hasattr(case.model, "_predictors"):  # histogram boosting takes finite categories only
-        for j in case.codes:
-            case.rows[np.isinf(case.rows[:, j]), j] = np.nan
-
-    def margin(X):
-        return np.asarray(read.margin(X), dtype=float).reshape(len(X), -1)
-
-    case.margin = margin
-    case.error = float(rounding_of(read).max()) * 2**d
-    if case.weighting == "empirical":
-        case.game = lambda X: brute_force_game(margin, X, case.background, case.weight)
-    elif case.codes and hasattr(case.model, "_predictors"):
-        pass  # histogram boosting encodes categories before its trees see them: the oracle knows numbers only
-    elif "xgboost" not in type(case.model).__module__:
-        case.game = lambda X: _trees.game(case.model, X, margin(X))
-    else:
-        missing = np.float32(read.input.missing)
-        case.game = lambda X: path_dependent_game(
-            case.model, np.where(to_float32(X) == missing, np.nan, X), read.ensemble.base
-        )
 
 
 def check_case(case, patch):

@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import xgboost as xgb
-from _oracles import own_margin, rounding, thresholds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skglex import FeatureRemover, GlexDecomposer
+from tests.support.oracles import own_margin, rounding, thresholds
 
 
 @st.composite

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import xgboost as xgb
-from _oracles import (
+
+from skglex import FeatureRemover, GlexDecomposer
+from tests.support.oracles import (
     brute_force_game,
     deep_components,
     deep_shapley,
@@ -22,8 +24,6 @@ from _oracles import (
     shapley_interactions,
     shapley_values,
 )
-
-from skglex import FeatureRemover, GlexDecomposer
 
 VERSION = tuple(int(part) for part in xgb.__version__.split(".")[:2])
 WEIGHTINGS = ["empirical", "path_dependent"]

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from _fuzz import hand_built
 from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import FeatureRemover, GlexDecomposer
@@ -18,6 +17,7 @@ from skglex.exceptions import (
     StreamedComponentsWarning,
     ZeroCoverWarning,
 )
+from tests.support.hand_built import hand_built
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_streamed_components(data, monkeypatch):
 
 
 def test_nodes_without_cover(monkeypatch):
-    monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
+    monkeypatch.setitem(_registry._READERS, "tests.support.hand_built", "tests.support.hand_built")
     model = hand_built(np.random.default_rng(0), d=2, n_trees=2, max_depth=3, extreme=False)
     model.nodes.cover[:] = 0
     X = np.random.default_rng(0).normal(size=(20, 2))

@@ -1,6 +1,6 @@
 """The path-dependent game of trained models, by walking their trees as their own libraries write them down.
 
-For numeric splits, and LightGBM's of categories; of XGBoost, `_oracles.path_dependent_game` is the same.
+For numeric splits, and LightGBM's of categories; of XGBoost, `oracles.path_dependent_game` is the same.
 """
 
 import json
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import lightgbm as lgb
 import numpy as np
-from _oracles import subsets, to_float32
 from catboost import CatBoost
 from sklearn.base import is_classifier
+
+from tests.support.oracles import subsets, to_float32
 
 
 class Node(NamedTuple):

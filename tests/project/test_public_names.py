@@ -53,7 +53,7 @@ def test_all_is_sorted_and_importable(module):
 
 
 def test_version_is_the_projects():
-    pyproject = Path(__file__).parents[1] / "pyproject.toml"
+    pyproject = Path(__file__).parents[2] / "pyproject.toml"
     assert skglex.__version__ == tomllib.loads(pyproject.read_text())["project"]["version"]
 
 

@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 import treelite
 import xgboost as xgb
-from _oracles import brute_force_game, game_components, shapley_values, total
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -24,6 +23,7 @@ from sklearn.ensemble import (
 from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
 
 from skglex import FeatureRemover, GlexDecomposer
+from tests.support.oracles import brute_force_game, game_components, shapley_values, total
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))

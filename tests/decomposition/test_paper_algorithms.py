@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from _naive import component, empirical, path_dependent, read_trees
-from _oracles import own_margin, subsets
 from xgboost import XGBRegressor
 
 from skglex import GlexDecomposer
+from tests.support.oracles import own_margin, subsets
+from tests.support.paper_algorithms import component, empirical, path_dependent, read_trees
 
 # The algorithms add the leaves' float32 values in float64, as the package does, in another order.
 TOLERANCE = 1e-12

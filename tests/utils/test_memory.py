@@ -9,7 +9,7 @@ import sklearn
 
 from skglex._utils._memory import scaled
 
-LIMITED = Path(__file__).with_name("_limited.py")
+LIMITED = Path(__file__).parents[1] / "support" / "limited.py"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, limits the address space")
 
 

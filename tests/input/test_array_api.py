@@ -17,7 +17,7 @@ MODEL = xgb.XGBRegressor(n_estimators=5, max_depth=3, n_jobs=1).fit(X, Y)
 DISPATCHED = """
 import array_api_strict as other, numpy as np, sklearn
 from sklearn.base import clone
-from test_array_api import MODEL, X, Y, FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
+from tests.input.test_array_api import MODEL, X, Y, FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
 weight = np.arange(200.0)
 estimators = [
     GlexDecomposer(MODEL), FeatureRemover(MODEL, [0]), GlexDecomposer(clone(MODEL)),
@@ -41,7 +41,7 @@ def test_dispatched_arrays():
     env = {
         **os.environ,
         "SCIPY_ARRAY_API": "1",
-        "PYTHONPATH": os.pathsep.join([*sys.path, os.path.dirname(__file__)]),
+        "PYTHONPATH": os.pathsep.join(sys.path),
     }
     run = subprocess.run([sys.executable, "-c", DISPATCHED], env=env, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

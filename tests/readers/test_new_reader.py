@@ -1,20 +1,10 @@
-"""A new reader takes one file and one line: the recipe of CONTRIBUTING.md, on the made-up library of `_acorn.py`."""
+"""A new reader takes one file and one line: the recipe of CONTRIBUTING.md, on the made-up library of `acorn.py`."""
 
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
-from _acorn import Acorn, AcornClassifier, AcornRegressor, Leaf, Split, goes_left
-from _oracles import (
-    brute_force_game,
-    check_components,
-    game_components,
-    shapley_interactions,
-    shapley_values,
-    subsets,
-    total,
-)
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.ensemble import VotingRegressor
@@ -23,6 +13,16 @@ from sklearn.preprocessing import StandardScaler
 
 from skglex import FeatureRemover, GlexDecomposer
 from skglex._readers import _registry
+from tests.support.acorn import Acorn, AcornClassifier, AcornRegressor, Leaf, Split, goes_left
+from tests.support.oracles import (
+    brute_force_game,
+    check_components,
+    game_components,
+    shapley_interactions,
+    shapley_values,
+    subsets,
+    total,
+)
 
 D = 3
 RNG = np.random.default_rng(0)
@@ -37,7 +37,7 @@ WEIGHTINGS = ["empirical", "path_dependent"]
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
     """The line of registration."""
-    monkeypatch.setitem(_registry._READERS, "_acorn", "_acorn_reader")
+    monkeypatch.setitem(_registry._READERS, "tests.support.acorn", "tests.support.acorn_reader")
 
 
 def by_hand():

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from _oracles import brute_force_game, game_components, shapley_interactions, shapley_values, subsets, total
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -21,6 +20,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
 from skglex._readers._registry import find_reader
+from tests.support.oracles import (
+    brute_force_game,
+    game_components,
+    shapley_interactions,
+    shapley_values,
+    subsets,
+    total,
+)
 
 cb = pytest.importorskip("catboost")
 

@@ -1,4 +1,4 @@
-"""Run one method under a hard limit of memory; started by tests/test_memory.py.
+"""Run one method under a hard limit of memory; started by tests/utils/test_memory.py.
 
 Arguments: the method, rows, MiB of working memory, MiB that may be allocated beyond the result; 0: say the peak.
 """

@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 import shap
 import xgboost as xgb
-from _oracles import brute_force_game, check_components, game_components, subsets, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMRegressor
@@ -54,6 +53,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
 from skglex._leaves._grid import Grid
 from skglex._readers._sum import last_left
+from tests.support.oracles import brute_force_game, check_components, game_components, subsets, total
 
 # scikit-learn's own cast to float32
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")

@@ -11,7 +11,7 @@ import pytest
 import xgboost  # noqa: F401  its thread pool can only be limited once it is loaded
 from threadpoolctl import threadpool_limits
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 OPTIONAL = {doctest.register_optionflag(f"NEEDS_{name.upper()}"): name for name in ("shapiq", "interpret")}
 

@@ -6,7 +6,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from _oracles import read_json
+
+from tests.support.oracles import read_json
 
 
 class Leaf(NamedTuple):

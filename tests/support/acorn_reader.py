@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from _acorn import Acorn, Leaf
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._readers._nodes import Nodes, to_leaves
 from skglex._readers._registry import InputSpec, SourceModel
+from tests.support.acorn import Acorn, Leaf
 
 
 def read(model: Any) -> SourceModel:

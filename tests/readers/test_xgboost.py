@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import treelite
 import xgboost as xgb
-from _oracles import (
+
+from skglex import GlexDecomposer
+from tests.support.oracles import (
     brute_force_game,
     check_components,
     game_components,
@@ -20,8 +22,6 @@ from _oracles import (
     to_float32,
     total,
 )
-
-from skglex import GlexDecomposer
 
 WEIGHTINGS = ["empirical", "path_dependent"]
 VERSION = tuple(int(part) for part in xgb.__version__.split(".")[:2])

@@ -468,7 +468,7 @@ def test_cluster(data, model, local, tmp_path):
 @pytest.mark.slow
 def test_larger_than_memory():
     """The example at a small size; its memory grows by less than the data even so."""
-    path = Path(__file__).parents[1] / "examples" / "larger_than_memory.py"
+    path = Path(__file__).parents[2] / "examples" / "larger_than_memory.py"
     command = [
         sys.executable,
         "-W",

@@ -7,13 +7,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from _oracles import (
-    brute_force_game,
-    check_components,
-    game_components,
-    shapley_interactions,
-    total,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse as sp
@@ -28,6 +21,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skglex import FeatureRemover, GlexDecomposer
 from skglex._readers._registry import find_reader
 from skglex.plotting import ComponentDisplay
+from tests.support.oracles import (
+    brute_force_game,
+    check_components,
+    game_components,
+    shapley_interactions,
+    total,
+)
 
 lgb = pytest.importorskip("lightgbm")
 # LightGBM < 4.7 says so of models trained on arrays, too
