@@ -31,7 +31,7 @@ from skglex._utils import DEFAULT_EXECUTION, budgets
 from tests.support.oracles import (
     brute_force_game,
     game_components,
-    own_margin,
+    model_margin,
     path_dependent_game,
     shapley_interactions,
     shapley_values,
@@ -80,7 +80,7 @@ def test_components_brute_force(weighting, max_interaction):
     rows, background = X[:40], X[100:160]
     dec = GlexDecomposer(MODEL, weighting=weighting, max_interaction=max_interaction).fit(background)
     if weighting == "empirical":
-        game = brute_force_game(lambda Z: own_margin(MODEL, Z), rows, background)
+        game = brute_force_game(lambda Z: model_margin(MODEL, Z), rows, background)
     else:
         game = path_dependent_game(MODEL, rows, MODEL.intercept_)
     expected = game_components(game)
@@ -259,7 +259,7 @@ def test_sample_weight_is_repetition():
     assert np.allclose(weighted.component_importances_, repeated.component_importances_, atol=1e-12)
     fractional = RNG.random(300)
     dec = GlexDecomposer(MODEL).fit(X, sample_weight=fractional)
-    game = brute_force_game(lambda Z: own_margin(MODEL, Z), X[:10], X, weight=fractional)
+    game = brute_force_game(lambda Z: model_margin(MODEL, Z), X[:10], X, weight=fractional)
     assert np.allclose(dec.partial_dependence([1, 2], X[:10]), game[1, 2][:, 0], atol=FLOAT32)
     assert np.array_equal(dec.background_.weights, fractional)
 

@@ -5,7 +5,7 @@ import pytest
 from xgboost import XGBRegressor
 
 from skglex import GlexDecomposer
-from tests.support.oracles import own_margin, subsets
+from tests.support.oracles import model_margin, subsets
 from tests.support.paper_algorithms import component, empirical, path_dependent, read_trees
 
 # The algorithms add the leaves' float32 values in float64, as the package does, in another order.
@@ -30,7 +30,7 @@ def test_nothing_averaged_is_the_model(small):
     trees = read_trees(model)
     tree_sums = [sum(path_dependent(tree, x, set()) for tree in trees) for x in rows]
     assert [sum(empirical(tree, x, set(), X[:1]) for tree in trees) for x in rows] == tree_sums
-    base = own_margin(model, rows)[:, 0] - tree_sums
+    base = model_margin(model, rows)[:, 0] - tree_sums
     assert np.ptp(base) < 1e-5  # the model adds in float32
 
 
@@ -48,5 +48,5 @@ def test_components(small, weighting):
         np.testing.assert_allclose(mine, naive, rtol=0, atol=TOLERANCE * np.abs(naive).max(initial=1))
     assert not ours
     naive = sum(component(tree, rows[0], (), background) for tree in trees)
-    base = own_margin(model, rows)[0, 0] - sum(path_dependent(tree, rows[0], set()) for tree in trees)
+    base = model_margin(model, rows)[0, 0] - sum(path_dependent(tree, rows[0], set()) for tree in trees)
     assert decomposer.intercept_ == pytest.approx(naive + base, abs=1e-5)  # base: the model adds in float32

@@ -1,4 +1,4 @@
-"""Every kind of XGBoost model: columns add up to its own margin, components are those of brute force."""
+"""Read every kind of XGBoost model."""
 
 import warnings
 
@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 import treelite
 import xgboost as xgb
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from skglex import GlexDecomposer
+from tests.readers.contract import ReaderContract, check_identities
+from tests.support.data import WEIGHTINGS, make_data, make_targets
 from tests.support.oracles import (
-    brute_force_game,
-    check_components,
-    game_components,
     is_inner,
     leaf_values,
-    own_margin,
+    model_margin,
     path_dependent_game,
     read_json,
     rounding,
@@ -23,28 +24,12 @@ from tests.support.oracles import (
     total,
 )
 
-WEIGHTINGS = ["empirical", "path_dependent"]
+# One model has nodes without cover on purpose; test_xgboost_edge_cases.py tests the warning.
+pytestmark = pytest.mark.filterwarnings("ignore:.* nodes of the model have cover 0:UserWarning")
+
 VERSION = tuple(int(part) for part in xgb.__version__.split(".")[:2])
-N_FEATURES = 4
-
-
-def make_data(n=300, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, N_FEATURES))
-    X[:, 3] = rng.integers(-2, 3, size=n)  # zeros of either sign, and ties
-    X[X[:, 3] == 0, 3] *= rng.choice([-1, 1], size=(X[:, 3] == 0).sum())
-    X[rng.random(X.shape) < 0.1] = np.nan
-    Z = np.nan_to_num(X, nan=1.5)
-    return X, Z[:, 0] * Z[:, 1] + np.sin(2 * Z[:, 2]) + (Z[:, 3] > 0) + rng.normal(scale=0.1, size=n)
-
-
 X, SIGNAL = make_data()
-BINARY = (SIGNAL > 0.3).astype(int)
-CLASSES = np.digitize(SIGNAL, [-0.2, 0.9])
-POSITIVE = np.exp(SIGNAL / 2)
-COUNTS = np.floor(POSITIVE)
-TARGETS = np.column_stack([SIGNAL, np.nan_to_num(X[:, 0]) - 2 * SIGNAL, POSITIVE])
-LABELS = np.column_stack([BINARY, CLASSES == 1, CLASSES == 2]).astype(int)
+_, BINARY, CLASSES, POSITIVE, COUNTS, TARGETS, LABELS = make_targets(SIGNAL)
 SMALL = {"n_estimators": 8, "max_depth": 3, "learning_rate": 0.4, "n_jobs": 1}
 
 
@@ -172,153 +157,73 @@ NEW_MODELS = {
 }
 if VERSION >= (3, 1):
     MODELS |= NEW_MODELS
-NO_COVER = "covers of other data"
 VECTOR_LEAVES = [name for name in MODELS if "vector leaves" in name]
 
 
-@pytest.fixture(scope="module")
-def model_of():
-    made = {}
+class TestContract(ReaderContract):
+    X = X
+    without_cover = VECTOR_LEAVES if VERSION < (3, 0) else ()
+    without_walk = VECTOR_LEAVES
+    explained = ("squared error", "poisson", "multi-class", "dart", "early", "exact")
+    explained += ("vector leaves",) if VERSION >= (3, 4) else ()
+    without_onnx = ("several labels", *(name for name in MODELS if "no trees" in name))
+    saved = ("binary", "multi-class", "dart", "early", "vector leaves", "missing=-999", "no trees")
+    dependence = ("squared error", "quantile", "early")
+    explains_infinities = False
+    float32 = True
 
-    def get(name):
-        if name not in made:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that a booster or a wrapper is deprecated
-                made[name] = MODELS[name]()
-        return made[name]
+    def margin(self, model, rows):
+        return model_margin(model, rows)
 
-    return get
+    def thresholds(self, model):
+        return [(j, t) for j, found in thresholds(model).items() for t in found]
 
+    def tolerance(self, name, model, decomposer):
+        return rounding(model, decomposer.intercept_)
 
-def hard_rows(model, X, seed=0):
-    """Training rows; rows on and beside thresholds; missing, infinite, huge values; zeros of both signs."""
-    rng = np.random.default_rng(seed)
-    rows = [X[rng.choice(len(X), 60, replace=False)]]
-    for j, found in thresholds(model).items():
-        t = rng.choice(found, min(25, len(found)), replace=False)
-        below, above = (np.nextafter(t, np.float32(side)) for side in (-np.inf, np.inf))
-        exact = t.astype(np.float64)
-        near = [exact, np.nextafter(exact, -np.inf), np.nextafter(exact, np.inf), below, above]
-        # halfway to the float32 neighbours, where the cast rounds to even, and a float64 step to each side
-        for half in ((exact + below) / 2, (exact + above) / 2):
-            near += [half, np.nextafter(half, -np.inf), np.nextafter(half, np.inf)]
-        values = np.concatenate(near)
-        part = X[rng.integers(len(X), size=len(values))].copy()
-        part[:, j] = values
-        rows.append(part)
-    for value in (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e39, -1e300, 1e-46):
-        part = X[rng.integers(len(X), size=2 * X.shape[1])].copy()
-        part[np.arange(len(part)), np.arange(len(part)) % X.shape[1]] = value
-        rows += [part, np.full((1, X.shape[1]), value)]
-    return np.concatenate(rows)
+    def path_dependent_game(self, model, rows):
+        missing = model.get_params()["missing"] if hasattr(model, "get_params") else np.nan
+        rows = np.where(to_float32(rows) == missing, np.nan, rows)
+        return path_dependent_game(model, rows, np.zeros(model_margin(model, rows[:1]).shape[1]))
 
+    def shap_values(self, name, model, rows):
+        counted = (0, model.best_iteration + 1 if name == "early" else 0)
+        data, bare, d = xgb.DMatrix(rows), model.get_booster(), X.shape[1]
+        phi = bare.predict(data, pred_contribs=True, iteration_range=counted).reshape(len(rows), -1, d + 1)
+        pairs = None
+        if name not in VECTOR_LEAVES:
+            pairs = bare.predict(data, pred_interactions=True, iteration_range=counted)
+            pairs = pairs.reshape(len(rows), -1, d + 1, d + 1)[:, :, :-1, :-1].transpose(0, 2, 3, 1)
+        return phi[:, :, :-1].transpose(0, 2, 1), phi[0, :, -1], pairs
 
-def decompose(model, weighting, X, **params):
-    return GlexDecomposer(model, weighting=weighting, **params).fit(X)
+    def reloaded(self, model, folder):
+        for form in ("json", "ubj"):
+            model.save_model(folder / f"model.{form}")
+            loaded = type(model)(missing=model.missing)
+            loaded.load_model(folder / f"model.{form}")
+            yield loaded
+            # A booster forgets the best iteration and the value that is missing.
+            if not hasattr(model, "best_iteration") and np.isnan(model.missing):
+                yield xgb.Booster(model_file=folder / f"model.{form}")
 
-
-def allow_no_cover(name, weighting):
-    if name == NO_COVER and weighting == "path_dependent":
-        return pytest.warns(UserWarning, match="nodes of the model have cover 0")
-    return pytest.MonkeyPatch.context()
-
-
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-@pytest.mark.parametrize("name", MODELS)
-def test_columns_add_up_to_the_margin(name, weighting, model_of):
-    model = model_of(name)
-    if name in VECTOR_LEAVES and VERSION < (3, 0) and weighting == "path_dependent":
-        with pytest.raises(ValueError, match="needs node covers"):
-            decompose(model, weighting, X)
-        return
-    with allow_no_cover(name, weighting):
-        decomposer = decompose(model, weighting, X)
-    rows = hard_rows(model, X)
-    np.testing.assert_allclose(
-        total(decomposer, rows),
-        own_margin(model, rows),
-        rtol=0,
-        atol=rounding(model, decomposer.intercept_),
-    )
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_empirical_components_are_those_of_brute_force(name, model_of):
-    model = model_of(name)
-    rows, background = hard_rows(model, X)[::60], hard_rows(model, X, 1)[::40]
-    decomposer = decompose(model, "empirical", background)
-    components = game_components(brute_force_game(lambda Z: own_margin(model, Z), rows, background))
-    # a component is a signed sum of up to 2^|S| means of margins
-    check_components(decomposer, rows, components, 16 * rounding(model, decomposer.intercept_))
-
-
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in VECTOR_LEAVES])
-def test_path_dependent_components_are_those_of_walks_through_the_trees(name, model_of):
-    model = model_of(name)
-    missing = model.get_params()["missing"] if hasattr(model, "get_params") else np.nan
-    rows = hard_rows(model, X)[::4]
-    with allow_no_cover(name, "path_dependent"):
-        decomposer = decompose(model, "path_dependent", X)
-    # the intercept is checked apart: base scores and trees without splits are in it
-    walked = np.where(to_float32(rows) == missing, np.nan, rows)
-    components = game_components(path_dependent_game(model, walked, np.zeros(decomposer._n_outputs)))
-    scale = max(1.0, max(np.abs(m).max() for m in components.values()))
-    check_components(decomposer, rows, components, 1e-11 * scale, intercept=False)
-
-
-@pytest.mark.parametrize(
-    "name", ["squared error", "poisson", "multi-class", "dart", "early", "vector leaves", "exact"]
-)
-def test_shap_values_and_interactions_are_those_of_xgboost(name, model_of):
-    model = model_of(name)
-    if name in VECTOR_LEAVES and VERSION < (3, 4):
-        pytest.skip("this XGBoost has no contributions of vector leaves")
-    bare = model.get_booster()
-    last = getattr(model, "best_iteration", None) if name == "early" else None
-    counted = (0, 0 if last is None else last + 1)
-    data, n = xgb.DMatrix(X[:40]), 40
-    phi = bare.predict(data, pred_contribs=True, iteration_range=counted).reshape(n, -1, N_FEATURES + 1)
-    decomposer = decompose(model, "path_dependent", X)
-    atol = 10 * rounding(model, decomposer.intercept_)
-    ours = decomposer.shap_values(X[:40]).reshape(n, N_FEATURES, -1)
-    np.testing.assert_allclose(ours, phi[:, :, :-1].transpose(0, 2, 1), rtol=0, atol=atol)
-    np.testing.assert_allclose(np.atleast_1d(decomposer.intercept_), phi[0, :, -1], rtol=0, atol=atol)
-    if name in VECTOR_LEAVES:
-        return
-    pairs = bare.predict(data, pred_interactions=True, iteration_range=counted)
-    pairs = pairs.reshape(n, -1, N_FEATURES + 1, N_FEATURES + 1)[:, :, :-1, :-1].transpose(0, 2, 3, 1)
-    ours = decomposer.shap_interaction_values(X[:40]).reshape(pairs.shape)
-    np.testing.assert_allclose(ours, pairs, rtol=0, atol=10 * atol)
-
-
-@pytest.mark.parametrize("form", ["json", "ubj"])
-@pytest.mark.parametrize(
-    "name", ["binary", "multi-class", "dart", "early", "vector leaves", "missing=-999", "no trees"]
-)
-def test_saved_and_loaded_models_read_the_same(name, form, model_of, tmp_path):
-    model = model_of(name)
-    model.save_model(tmp_path / f"model.{form}")
-    loaded = type(model)(missing=model.missing)
-    loaded.load_model(tmp_path / f"model.{form}")
-    bare = xgb.Booster(model_file=tmp_path / f"model.{form}")
-    ours = decompose(model, "empirical", X).transform(X)
-    np.testing.assert_array_equal(decompose(loaded, "empirical", X).transform(X), ours)
-    if name not in ("early", "missing=-999"):
-        np.testing.assert_array_equal(decompose(bare, "empirical", X).transform(X), ours)
+    def output(self, estimator, rows):
+        if isinstance(estimator, xgb.Booster):
+            return estimator.inplace_predict(rows).astype(float).reshape(len(rows), -1)
+        return super().output(estimator, rows)
 
 
 def test_a_wrapper_counts_trees_up_to_the_best_iteration_and_its_booster_all(model_of):
     model = model_of("early")
     rows = X[:50]
-    wrapper, bare = (total(decompose(m, "empirical", X), rows)[:, 0] for m in (model, model.get_booster()))
+    wrapper, bare = (total(GlexDecomposer(m).fit(X), rows)[:, 0] for m in (model, model.get_booster()))
     np.testing.assert_allclose(wrapper, model.predict(rows), atol=1e-5)
     np.testing.assert_allclose(bare, model.get_booster().predict(xgb.DMatrix(rows)), atol=1e-5)
     assert np.abs(wrapper - bare).max() > 0.01
 
 
-def test_models_of_the_tests_have_what_they_are_named_for(model_of):
+def test_models_are_what_their_names_say(model_of):
     assert len({weight for _, weight, _ in read_json(model_of("dart"))}) > 2
-    trees = [tree for tree, _, _ in read_json(model_of(NO_COVER))]
+    trees = [tree for tree, _, _ in read_json(model_of("covers of other data"))]
     assert any((np.array(tree["sum_hessian"])[is_inner(tree)] == 0).any() for tree in trees)
     assert all(len(leaf_values(t)) == 1 for t, _, _ in read_json(model_of("constant trees")))
     assert len(read_json(model_of("parallel trees"))) == 24
@@ -341,3 +246,42 @@ def test_what_treelite_does_not_know_is_refused(monkeypatch, model_of):
         ValueError, match=r"cannot read this XGBoost .* with the objective 'reg:squarederror'"
     ):
         GlexDecomposer(model_of("early")).fit(X)
+
+
+@st.composite
+def models_and_rows(draw):
+    """A small fitted model, and rows that include its thresholds, their neighbours, missing and infinite values."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    d = draw(st.integers(1, 5))
+    X = np.round(rng.normal(size=(80, d)), draw(st.sampled_from([0, 1, 8])))
+    X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.2]))] = np.nan
+    y = np.nan_to_num(X).prod(axis=1) + rng.normal(size=80)
+    params = {
+        "n_estimators": draw(st.integers(1, 8)),
+        "max_depth": draw(st.integers(1, 5)),
+        "tree_method": draw(st.sampled_from(["hist", "exact"])),
+        "booster": draw(st.sampled_from(["gbtree", "dart"])),
+        "num_parallel_tree": draw(st.integers(1, 2)),
+        "n_jobs": 1,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # booster="dart" is deprecated from XGBoost 3.4 on
+        if draw(st.booleans()):
+            labels = np.unique(np.digitize(y, [-0.5, 0.5]), return_inverse=True)[1]
+            model = xgb.XGBClassifier(**params, rate_drop=0.3).fit(X, labels)
+        else:
+            model = xgb.XGBRegressor(**params, rate_drop=0.3).fit(X, y)
+    rows = X[rng.integers(0, 80, size=40)]
+    for j, cuts in thresholds(model).items():
+        t = rng.choice(cuts, size=24).astype(float)
+        rows[:24, j] = np.concatenate([t[:8], np.nextafter(t[8:16], -np.inf), np.nextafter(t[16:], np.inf)])
+    rows[rng.random(rows.shape) < 0.05] = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0])
+    return model, X, rows, draw(st.sampled_from(WEIGHTINGS)), rng
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(models_and_rows())
+def test_identities(case):
+    model, background, rows, weighting, rng = case
+    margin = model_margin(model, rows)
+    check_identities(model, background, rows, weighting, margin, rounding(model, margin.max(axis=0)), rng)

@@ -9,6 +9,7 @@ from math import factorial
 
 import numpy as np
 import xgboost as xgb
+from numpy.testing import assert_allclose
 
 EPSILON = float(np.finfo(np.float32).eps)
 
@@ -18,8 +19,8 @@ def subsets(d):
     return [s for k in range(d + 1) for s in combinations(range(d), k)]
 
 
-def own_margin(model, X):
-    """The margin as the model itself gives it, shape (n_samples, n_outputs)."""
+def model_margin(model, X):
+    """Return XGBoost's margin, of shape (n_samples, n_outputs)."""
     if isinstance(model, xgb.Booster):
         margin = model.inplace_predict(X, predict_type="margin")
     else:
@@ -81,18 +82,30 @@ def total(decomposer, X):
 
 
 def check_components(decomposer, rows, components, atol, intercept=True):
-    """Hold a decomposer without a remainder to ``components``: those that it does not have are zero."""
-    found = decomposer.transform(rows).reshape(len(rows), len(np.atleast_1d(decomposer.intercept_)), -1)
+    """Require the components of a decomposer without a remainder; components that it lacks must be zero."""
+    columns = decomposer.transform(rows).reshape(
+        np.shape(rows)[0], len(np.atleast_1d(decomposer.intercept_)), -1
+    )
     names = decomposer.explained_features_
-    columns = {component.features: found[:, :, i] for i, component in enumerate(decomposer.components_)}
+    columns = {component.features: columns[:, :, i] for i, component in enumerate(decomposer.components_)}
     if intercept:
-        ours = np.tile(decomposer.intercept_, (len(rows), 1)).reshape(components[()].shape)
-        np.testing.assert_allclose(ours, components[()], rtol=0, atol=atol)
+        constant = np.broadcast_to(decomposer.intercept_, components[()].T.shape[::-1])
+        assert_allclose(constant, components[()], rtol=0, atol=atol)
     for s, expected in components.items():
         if s:
-            ours = columns.pop(tuple(names[j] for j in s), np.zeros(expected.shape))
-            np.testing.assert_allclose(ours, expected, rtol=0, atol=atol, err_msg=str(s))
+            column = columns.pop(tuple(names[j] for j in s), np.zeros(expected.shape))
+            assert_allclose(column, expected, rtol=0, atol=atol, err_msg=str(s))
     assert not columns
+
+
+def check_game(decomposer, rows, game, atol, intercept=True):
+    """Require the components, SHAP values and interactions of a game; ``intercept=False`` leaves out its constant."""
+    components, d = game_components(game), len(decomposer.explained_features_)
+    check_components(decomposer, rows, components, atol, intercept)
+    phi, pairs = shapley_values(components, d), shapley_interactions(components, d)
+    assert_allclose(decomposer.shap_values(rows).reshape(phi.shape), phi, rtol=0, atol=2 * atol)
+    found = decomposer.shap_interaction_values(rows).reshape(pairs.shape)
+    assert_allclose(found, pairs, rtol=0, atol=4 * atol)
 
 
 # -- the model's JSON -----------------------------------------------------------------------------
