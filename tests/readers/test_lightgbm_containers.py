@@ -13,10 +13,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
 from tests.readers.lightgbm_models import (  # noqa: F401
-    MODELS,
     BINARY,
     CLASSES,
     COUNTS,
+    MODELS,
     SIGNAL,
     SKEWED,
     SMALL,

@@ -1,25 +1,18 @@
-"""A new reader takes one file and one line: the recipe of CONTRIBUTING.md, on the made-up library of `acorn.py`."""
-
-import pickle
+"""Follow the recipe of CONTRIBUTING.md for a new reader, on the made-up library of `support/acorn.py`."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import expit
 from sklearn.ensemble import VotingRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skglex import FeatureRemover, GlexDecomposer
+from skglex import GlexDecomposer
 from skglex._readers import _registry
+from tests.readers.contract import ReaderContract
 from tests.support.acorn import Acorn, AcornClassifier, AcornRegressor, Leaf, Split, goes_left
 from tests.support.oracles import (
-    brute_force_game,
-    check_components,
-    game_components,
-    shapley_interactions,
-    shapley_values,
     subsets,
     total,
 )
@@ -54,78 +47,38 @@ MODELS = {
 }
 
 
-@pytest.fixture(params=MODELS)
-def model(request):
-    return MODELS[request.param]()
-
-
 def trees_of(model):
     return model if isinstance(model, Acorn) else model.acorn_
 
 
-def rows_of(model):
-    """Rows on every threshold and one step to either side, with NaN, signed zeros and, if it takes them, infinities."""
-    infinite = [np.inf, -np.inf] if isinstance(model, Acorn) else []
-    found = [[0.0, -0.0, np.nan, *infinite] for _ in range(D)]
-    pending = list(trees_of(model).trees)
-    while pending:
-        if isinstance(node := pending.pop(), Split):
-            t, single = node.threshold, np.float32(node.threshold)
-            beside = [t, np.nextafter(t, -np.inf), np.nextafter(t, np.inf), float(single)]
-            found[node.feature] += [x for x in beside if np.isfinite(x) or infinite]
-            pending += [node.left, node.right]
-    return np.column_stack([RNG.permutation(np.resize(values, 80)) for values in found])
+class TestContract(ReaderContract):
+    X = X
+    removed = (1,)
+    saved = tuple(MODELS)
 
+    def margin(self, model, rows):
+        return trees_of(model).predict(rows).reshape(len(rows), 1)
 
-def path_dependent_game(acorn, rows):
-    """v_S(x): splits on S go x's way, the others both ways, by their training rows."""
+    def thresholds(self, model):
+        pending = list(trees_of(model).trees)
+        while pending:
+            if isinstance(node := pending.pop(), Split):
+                yield node.feature, node.threshold
+                pending += [node.left, node.right]
 
-    def expected(node, kept):
-        if isinstance(node, Leaf):
-            return node.value
-        left, right = expected(node.left, kept), expected(node.right, kept)
-        if node.feature in kept:
-            return np.where(goes_left(node, rows), left, right)
-        return (node.left.rows * left + node.right.rows * right) / node.rows
+    def takes(self, model, value):
+        return isinstance(model, Acorn) or not np.isinf(value)
 
-    return {
-        s: np.full((len(rows), 1), acorn.base) + sum(np.reshape(expected(t, s), (-1, 1)) for t in acorn.trees)
-        for s in subsets(D)
-    }
+    def path_dependent_game(self, model, rows):
+        def expected(node, kept):
+            if isinstance(node, Leaf):
+                return np.full(len(rows), node.value)
+            left, right = expected(node.left, kept), expected(node.right, kept)
+            if node.feature in kept:
+                return np.where(goes_left(node, rows), left, right)
+            return (node.left.rows * left + node.right.rows * right) / node.rows
 
-
-def game_of(model, rows, weighting):
-    acorn = trees_of(model)
-    if weighting == "empirical":
-        return brute_force_game(acorn.predict, rows, X)
-    return path_dependent_game(acorn, rows)
-
-
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-def test_decomposer(model, weighting):
-    rows = rows_of(model)
-    decomposer = GlexDecomposer(model, weighting=weighting).fit(X)
-    components = game_components(game_of(model, rows, weighting))
-    check_components(decomposer, rows, components, TOLERANCE["atol"])
-    margin = trees_of(model).predict(rows)
-    assert_allclose(total(decomposer, rows)[:, 0], margin, **TOLERANCE)
-    assert_allclose(decomposer.shap_values(rows), shapley_values(components, D)[..., 0], **TOLERANCE)
-    pairs = shapley_interactions(components, D)[..., 0]
-    assert_allclose(decomposer.shap_interaction_values(rows), pairs, **TOLERANCE)
-    again = pickle.loads(pickle.dumps(decomposer))
-    assert_allclose(again.transform(rows), decomposer.transform(rows), rtol=0, atol=0)
-
-
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-def test_remover(model, weighting):
-    rows = rows_of(model)
-    remover = FeatureRemover(model, [1], weighting=weighting).fit(X)
-    left = game_of(model, rows, weighting)[0, 2][:, 0]
-    if isinstance(model, AcornClassifier):
-        assert_allclose(remover.predict_proba(rows)[:, 1], expit(left), **TOLERANCE)
-        assert set(remover.predict(rows)) <= {"yes", "no"}
-    else:
-        assert_allclose(remover.predict(rows), left, **TOLERANCE)
+        return {s: sum(expected(tree, s) for tree in trees_of(model).trees)[:, None] for s in subsets(D)}
 
 
 def test_fitted_here():

@@ -1,7 +1,6 @@
-"""Models of treelite as they are: columns add up to what GTIL makes of them, components are those of brute force."""
+"""Read treelite models as they are."""
 
-import copy
-import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,9 @@ from sklearn.ensemble import (
 from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
 
 from skglex import FeatureRemover, GlexDecomposer
-from tests.support.oracles import brute_force_game, game_components, shapley_values, total
+from tests.readers.contract import ReaderContract, check_identities
+from tests.support.data import WEIGHTINGS
+from tests.support.oracles import brute_force_game, total
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
@@ -155,25 +156,33 @@ BUILT = {
 }
 
 
-@pytest.mark.parametrize("name", BUILT)
-@pytest.mark.parametrize("weighting", ["empirical", "path_dependent"])
-def test_built_models(name, weighting):
-    params = BUILT[name]
-    model = random_model(np.random.default_rng(7), **params)
-    close = TOLERANCE[params.get("kind", "float32")]
-    categorical = params.get("categorical", ())
-    rows, background = (awkward_rows(n, seed, categorical) for n, seed in ((300, 1), (50, 2)))
-    decomposer = GlexDecomposer(model, weighting=weighting).fit(background)
-    assert_allclose(total(decomposer, rows), gtil(model, rows), **close)
-    if weighting == "path_dependent":
-        return
-    components = game_components(brute_force_game(lambda Z: gtil(model, Z), rows[:30], background))
-    for component in decomposer.components_:
-        features = tuple(int(name[1:]) for name in component.features)
-        assert_allclose(component.evaluate(rows[:30]).reshape(30, -1), components[features], **close)
-    n_outputs = components[()].shape[1]
-    phi = decomposer.shap_values(rows[:30]).reshape(30, 3, n_outputs)
-    assert_allclose(phi, shapley_values(components, 3), **close)
+MODELS = {name: partial(random_model, np.random.default_rng(7), **params) for name, params in BUILT.items()}
+
+
+class TestContract(ReaderContract):
+    X = awkward_rows(60, 2, (0,))
+    special = (np.nan, np.inf, -np.inf, -0.0, 1e39, -1e39, *range(6), 2.7, -1.0, -0.5, 17.0, 1e9, 1e12)
+    removed = (1,)
+    # treelite has no walk of its own; `test_cover_is_sum_hess_or_else_data_count` compares with XGBoost and shap.
+    without_walk = tuple(BUILT)
+    without_onnx = ("one leaf",)
+    saved = ("single", "less or equal", "categories", "targets by classes")
+    float32 = True
+
+    def margin(self, model, rows):
+        return gtil(model, rows)
+
+    def thresholds(self, model):
+        return [(j, t) for j in range(3) for t in (-0.5, 0.0, 0.1, 1.0)]
+
+    def tolerance(self, name, model, decomposer):
+        bound = TOLERANCE[BUILT[name].get("kind", "float32")]["atol"]
+        return bound * max(1.0, np.abs(gtil(model, self.X)).max())
+
+    def output(self, estimator, rows):
+        if isinstance(estimator, treelite.Model):
+            return gtil(estimator, rows, margin=False)
+        return super().output(estimator, rows)
 
 
 def test_cover_is_sum_hess_or_else_data_count():
@@ -275,15 +284,9 @@ def test_data_frames_and_sparse_matrices():
         )
 
 
-def test_models_can_be_copied():
-    model = random_model(np.random.default_rng(0))
-    decomposer = GlexDecomposer(model).fit(X)
-    for other in (
-        clone(decomposer).fit(X),
-        copy.deepcopy(decomposer),
-        pickle.loads(pickle.dumps(decomposer)),
-    ):
-        assert_array_equal(other.transform(X), decomposer.transform(X))
+def test_decomposers_of_models_can_be_cloned():
+    decomposer = GlexDecomposer(random_model(np.random.default_rng(0))).fit(X)
+    assert_array_equal(clone(decomposer).fit(X).transform(X), decomposer.transform(X))
 
 
 def test_refusals():
@@ -309,7 +312,7 @@ def test_refusals():
     average=st.booleans(),
     n_classes=st.sampled_from([1, 3]),
     n_targets=st.sampled_from([1, 2]),
-    weighting=st.sampled_from(["empirical", "path_dependent"]),
+    weighting=st.sampled_from(WEIGHTINGS),
 )
 def test_any_model(seed, kind, operators, depth, categorical, average, n_classes, n_targets, weighting):
     model = random_model(
@@ -325,7 +328,6 @@ def test_any_model(seed, kind, operators, depth, categorical, average, n_classes
         n_trees=3 + seed % 6,
     )
     rows = awkward_rows(60, seed, categorical)
-    decomposer = GlexDecomposer(model, weighting=weighting).fit(rows)
-    assert_allclose(total(decomposer, rows), gtil(model, rows), **TOLERANCE[kind])
-    phi = decomposer.shap_values(rows).reshape(60, 3, -1).sum(axis=1) + decomposer.intercept_
-    assert_allclose(phi, gtil(model, rows), **TOLERANCE[kind])
+    margin = gtil(model, rows)
+    atol = TOLERANCE[kind]["atol"] * max(1.0, np.abs(margin).max())
+    check_identities(model, rows, rows, weighting, margin, atol, np.random.default_rng(seed))

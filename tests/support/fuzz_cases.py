@@ -117,8 +117,6 @@ def complete(case, decomposer):
     case.error = float(rounding_of(read).max()) * 2**d
     if case.weighting == "empirical":
         case.game = lambda X: brute_force_game(margin, X, case.background, case.weight)
-    elif case.codes and hasattr(case.model, "_predictors"):
-        pass  # histogram boosting encodes categories before its trees see them: the oracle knows numbers only
     elif "xgboost" not in type(case.model).__module__:
         case.game = lambda X: tree_walks.game(case.model, X, margin(X))
     else:

@@ -1,6 +1,6 @@
-"""The path-dependent game of trained models, by walking their trees as their own libraries write them down.
+"""Compute the path-dependent game of a trained model by walking its trees as its own library writes them down.
 
-For numeric splits, and LightGBM's of categories; of XGBoost, `oracles.path_dependent_game` is the same.
+Splits are numeric or, for LightGBM and histogram boosting, on categories. `oracles.path_dependent_game` is for XGBoost.
 """
 
 import json
@@ -28,7 +28,7 @@ class Node(NamedTuple):
 
 
 def game(model, X, margin):
-    """v_S(x): splits on S go x's way, others both ways by cover. What the trees leave of the margin is their base."""
+    """Return v_S(x): splits on S go x's way, others both ways by cover. The rest of the margin is the base score."""
     trees = list(read(model))
 
     def expected(node, kept):
@@ -50,7 +50,7 @@ def read(model):
         return lightgbm_trees(getattr(model, "booster_", model))
     if isinstance(model, CatBoost):
         return catboost_trees(model)
-    return hist_trees(model) if hasattr(model, "_predictors") else scikit_learn_trees(model)
+    return scikit_learn_trees(model, np.arange(model.n_features_in_))
 
 
 def lightgbm_trees(booster):
@@ -115,41 +115,70 @@ def catboost_trees(model):
         yield symmetric(tree, len(tree["splits"] or []), 0) if "leaf_weights" in tree else nested(tree)
 
 
-def from_arrays(left, right, feature, threshold, missing_left, cover, value, cast, node=0):
+def from_arrays(left, right, feature, goes_left, cover, value, node=0):
+    """Return a tree of flat arrays; ``goes_left(node)`` is the test of a node."""
     if left[node] < 0 or left[node] == right[node]:
         return Node(cover[node], value[node])
-    columns = left, right, feature, threshold, missing_left, cover, value, cast
-
-    def goes_left(x):
-        return np.where(np.isnan(x), bool(missing_left[node]), cast(x) <= threshold[node])
-
+    columns = left, right, feature, goes_left, cover, value
     children = (from_arrays(*columns, int(side[node])) for side in (left, right))
-    return Node(cover[node], None, feature[node], goes_left, *children)
+    return Node(cover[node], None, feature[node], goes_left(node), *children)
 
 
-def hist_trees(model):
-    width = model.n_trees_per_iteration_
+def hist_trees(model, columns, weight):
+    width, d = model.n_trees_per_iteration_, len(columns)
+    categorical = np.zeros(d, bool) if model.is_categorical_ is None else model.is_categorical_
+    # The preprocessing puts categories first.
+    columns = columns[np.argsort(~categorical, kind="stable")]
+    encoder = None if model._preprocessor is None else model._preprocessor.named_transformers_["encoder"]
     for i, tree in enumerate(np.ravel(model._predictors)):
         nodes, leaf = tree.nodes, tree.nodes["is_leaf"] != 0
+
+        def goes_left(node, nodes=nodes, tree=tree):
+            missing, threshold = bool(nodes["missing_go_to_left"][node]), nodes["num_threshold"][node]
+            if not nodes["is_categorical"][node]:
+                return lambda x: np.where(np.isnan(x), missing, x <= threshold)
+            known = encoder.categories_[nodes["feature_idx"][node]]
+            known = known[~np.isnan(known)]
+            words = tree.raw_left_cat_bitsets[nodes["bitset_idx"][node]]
+            left = [x for code, x in enumerate(known) if int(words[code // 32]) >> (code % 32) & 1]
+            return lambda x: np.where(np.isin(x, known), np.isin(x, left), missing)
+
         left, right = (np.where(leaf, -1, nodes[side].astype(int)) for side in ("left", "right"))
-        split = nodes["feature_idx"], nodes["num_threshold"], nodes["missing_go_to_left"]
-        value = nodes["value"][:, None] * np.eye(width)[i % width]
-        yield from_arrays(left, right, *split, nodes["count"].astype(float), value, np.asarray)
+        value = weight * nodes["value"][:, None] * np.eye(width)[i % width]
+        cover = nodes["count"].astype(float)
+        yield from_arrays(left, right, columns[nodes["feature_idx"]], goes_left, cover, value)
 
 
-def scikit_learn_trees(model):
-    trees = np.ravel(getattr(model, "estimators_", [model]))
-    for i, fitted in enumerate(trees):
-        tree = fitted.tree_
-        if hasattr(model, "_average_path_length_per_tree"):  # an isolation forest
-            value = (model._decision_path_lengths[i] + model._average_path_length_per_tree[i])[:, None]
-        else:
-            value = (
-                tree.value[:, 0, 1:]
-                if is_classifier(model) and tree.value.shape[2] == 2
-                else tree.value[:, 0]
-            )
-        weight = model.learning_rate if hasattr(model, "learning_rate") else 1 / len(trees)
-        split = tree.feature, tree.threshold, tree.missing_go_to_left
-        cover = tree.weighted_n_node_samples
-        yield from_arrays(tree.children_left, tree.children_right, *split, cover, weight * value, to_float32)
+def scikit_learn_trees(model, columns, weight=1.0):
+    """Yield the trees of a model that sees the given columns, and counts with a weight."""
+    members = getattr(model, "estimators_", [model])
+    if hasattr(model, "voting") or type(model).__name__ == "VotingRegressor":
+        shares = np.ones(len(members)) if model.weights is None else np.array(model.weights)
+        for member, share in zip(members, shares / shares.sum()):
+            yield from scikit_learn_trees(member, columns, weight * share)
+    elif type(model).__name__.startswith("Bagging"):
+        for member, seen in zip(members, model.estimators_features_):
+            yield from scikit_learn_trees(member, columns[seen], weight / len(members))
+    elif hasattr(model, "_predictors"):
+        yield from hist_trees(model, columns, weight)
+    else:
+        boosts = hasattr(model, "learning_rate")
+        width = np.shape(members)[1] if boosts else 1
+        for i, fitted in enumerate(np.ravel(members)):
+            tree, seen = fitted.tree_, columns
+            value = tree.value[:, :, 0]
+            if hasattr(model, "_average_path_length_per_tree"):  # an isolation forest
+                value = (model._decision_path_lengths[i] + model._average_path_length_per_tree[i])[:, None]
+                seen = columns[model.estimators_features_[i]]
+            elif boosts:
+                value = model.learning_rate * value * np.eye(width)[i % width]
+            elif is_classifier(model):
+                value = tree.value[:, 0, 1:] if tree.value.shape[2] == 2 else tree.value[:, 0]
+            value = value * weight / (1 if boosts else len(members))
+
+            def goes_left(node, tree=tree):
+                missing, threshold = bool(tree.missing_go_to_left[node]), tree.threshold[node]
+                return lambda x: np.where(np.isnan(x), missing, to_float32(x) <= threshold)
+
+            children = tree.children_left, tree.children_right
+            yield from_arrays(*children, seen[tree.feature], goes_left, tree.weighted_n_node_samples, value)
