@@ -9,12 +9,7 @@ from numpy.testing import assert_allclose
 
 from skglex import GlexDecomposer
 from skglex.export import to_shapiq
-
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(200, 4))
-Y = X[:, 0] + X[:, 1] * X[:, 2]
-MODEL = xgb.XGBRegressor(n_estimators=10, max_depth=3).fit(X, Y)
-CLASSES = xgb.XGBClassifier(n_estimators=3, max_depth=3).fit(X, np.digitize(Y, [-0.5, 0.5]))
+from tests.export.models import CLASSES, MODEL, X
 
 
 @pytest.fixture(scope="module")

@@ -1,73 +1,22 @@
-"""What the Displays draw is what the components say."""
+"""Draw components."""
 
 import subprocess
 import sys
 import time
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.inspection import PartialDependenceDisplay
 from sklearn.utils import Bunch
 from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import GlexDecomposer
-from skglex.datasets import load_bike_sharing
-from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
+from skglex.plotting import ComponentDisplay, ShapDisplay, WaterfallDisplay
+from tests.plotting.drawn import bars, mesh, stairs
 
 matplotlib = pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("plt")
 draw = ComponentDisplay.from_decomposer
-
-
-@pytest.fixture(scope="module")
-def bike_X():
-    X, y = load_bike_sharing(return_X_y=True)
-    return X[["dayofyear", "hr", "temp", "windspeed", "workingday", "hum"]], y
-
-
-@pytest.fixture(scope="module")
-def bike(bike_X):
-    X, y = bike_X
-    model = XGBRegressor(n_estimators=30, max_depth=4, min_child_weight=20, n_jobs=2).fit(X, y)
-    return GlexDecomposer(model, max_interaction=3).fit(X)
-
-
-@pytest.fixture(scope="module")
-def mixed():
-    """Three classes; a categorical column, one of few numbers, and missing values."""
-    rng = np.random.default_rng(0)
-    n = 1500
-    X = pd.DataFrame(
-        {
-            "age": rng.normal(50, 10, n),
-            "colour": pd.Categorical(rng.choice(["red", "green", "blue"], n)),
-            "size": rng.integers(1, 5, n),
-            "dose": rng.gamma(2, size=n),
-        }
-    )
-    X.loc[rng.random(n) < 0.15, "age"] = np.nan
-    X.loc[rng.random(n) < 0.1, "dose"] = np.nan
-    age, dose = X["age"].fillna(75) - 50, X["dose"].fillna(-2)
-    score = age / 10 * (X["colour"] == "red") + X["size"] * (X["colour"] == "blue") + dose * np.sign(age)
-    y = np.digitize(score + rng.normal(size=n), [0, 2])
-    model = XGBClassifier(n_estimators=15, max_depth=4, enable_categorical=True, n_jobs=2).fit(X, y)
-    return GlexDecomposer(model).fit(X), X
-
-
-def stairs(ax):
-    """Values and borders of the step functions, without the histogram of the background."""
-    patches = [p for p in ax.patches if isinstance(p, matplotlib.patches.StepPatch) and not p.get_fill()]
-    return [(p.get_data().values, p.get_data().edges) for p in patches]
-
-
-def bars(ax):
-    return np.array([p.get_height() for p in ax.patches if isinstance(p, matplotlib.patches.Rectangle)])
-
-
-def mesh(ax):
-    (found,) = [c for c in ax.collections if isinstance(c, matplotlib.collections.QuadMesh)]
-    return found
 
 
 def test_main_effect_is_its_step_function(bike):
@@ -273,96 +222,6 @@ def test_missing_bins_of_a_heat_map(mixed):
     assert drawn[-1, -1] == values[-1, -1]
     assert drawn.mask[-2].all()
     assert drawn.mask[:, -2].all()
-
-
-def test_shap_values_and_main_effect(bike, bike_X):
-    X, _ = bike_X
-    rows = X[:300]
-    display = ShapDisplay.from_decomposer(bike, "temp", rows)
-    (points,) = display.ax_.collections
-    expected = np.column_stack([rows["temp"], bike.shap_values(rows)[:, 2]])
-    np.testing.assert_allclose(points.get_offsets(), expected)
-    ((values, edges),) = stairs(display.ax_)
-    np.testing.assert_array_equal(values, display.main_effect)
-    at = (edges[1:] + edges[:-1]) / 2
-    many = rows.iloc[np.zeros(len(at), int)].assign(temp=at)
-    np.testing.assert_allclose(values, bike["temp"].evaluate(many))
-
-
-def test_shap_colours(mixed):
-    decomposer, X = mixed
-    for feature, colour_by in [("age", "colour"), ("colour", "size"), ("size", "age")]:
-        display = ShapDisplay.from_decomposer(
-            decomposer, feature, X, class_=2, colour_by=colour_by, subsample=500
-        )
-        drawn = [c for c in display.ax_.collections if isinstance(c, matplotlib.collections.PathCollection)]
-        assert sum(len(c.get_offsets()) for c in drawn) == 500
-
-
-def test_importance_of_components(bike):
-    display = ImportanceDisplay.from_decomposer(bike, k=7)
-    strongest = bike.strongest_components(7)
-    widths = [p.get_width() for p in display.ax_.patches]
-    np.testing.assert_array_equal(widths, [c.importance for c in strongest])
-    labels = [t.get_text() for t in display.ax_.get_yticklabels()]
-    assert labels == [" × ".join(c.features) for c in strongest]
-
-
-def test_importance_by_order(bike, bike_X):
-    X, _ = bike_X
-    display = ImportanceDisplay.from_decomposer(bike, "order")
-    absolute = np.abs(bike.transform(X))
-    feature = display.names.index("workingday")
-    for column, order in enumerate(display.orders):
-        chosen = [
-            i for i, c in enumerate(bike.components_) if "workingday" in c.features and c.order == order
-        ]
-        expected = absolute[:, chosen].sum(axis=1).mean() / order
-        bar = display.ax_.containers[column][feature]
-        assert bar.get_width() == pytest.approx(expected)
-        assert bar.get_x() == pytest.approx(display.heights[feature, :column].sum())
-    shap = display.ax_.containers[-1][feature].get_width()
-    assert shap == pytest.approx(np.abs(bike.shap_values(X)[:, 4]).mean())
-
-
-def test_importance_of_classes(mixed):
-    decomposer, _ = mixed
-    one = ImportanceDisplay.from_decomposer(decomposer, class_=0)
-    assert one.heights.max() == decomposer.component_importances_[:, 0].max()
-    total = ImportanceDisplay.from_decomposer(decomposer)
-    assert total.heights.max() == decomposer.component_importances_.sum(axis=1).max()
-    with pytest.raises(ValueError, match="kind must be"):
-        ImportanceDisplay.from_decomposer(decomposer, "orders")
-
-
-def test_waterfall_adds_up(bike, bike_X):
-    X, _ = bike_X
-    display = WaterfallDisplay.from_decomposer(bike, X[8:], k=5)
-    values = bike.transform(X[8:9])[0]
-    bars_ = display.ax_.patches
-    assert [p.get_width() for p in bars_] == pytest.approx(list(display.values))
-    assert display.names[5].endswith("other components")
-    assert display.names[6] == "remainder"
-    assert sorted(np.abs(display.values[:5]))[::-1] == pytest.approx(sorted(np.abs(values[:-1]))[:-6:-1])
-    assert bars_[0].get_x() == bike.intercept_
-    total = bike.estimator_.predict(X[8:9])[0]
-    assert bars_[-1].get_x() + bars_[-1].get_width() == pytest.approx(total, abs=1e-3)
-
-
-def test_a_model_without_components_is_drawn():
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    decomposer = GlexDecomposer(XGBRegressor(n_estimators=1).fit(X, np.ones(50))).fit(X)
-    display = WaterfallDisplay.from_decomposer(decomposer, X)
-    assert [t.get_text()[:9] for t in display.ax_.get_yticklabels()] == ["intercept", "margin 1"]
-    for kind in ("component", "order"):
-        assert ImportanceDisplay.from_decomposer(decomposer, kind).heights.sum() == 0
-
-
-def test_waterfall_of_a_class(mixed):
-    decomposer, X = mixed
-    display = WaterfallDisplay.from_decomposer(decomposer, X, class_=2)
-    margin = decomposer.estimator_.predict(X[:1], output_margin=True)[0, 2]
-    assert display.intercept + display.values.sum() == pytest.approx(margin, abs=1e-4)
 
 
 def test_scikit_learns_display_takes_partial_dependence(bike, bike_X):

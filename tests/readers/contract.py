@@ -107,11 +107,11 @@ class ReaderContract:
         rng = np.random.default_rng(seed)
         X, (n, d) = self.X, self.X.shape
         rows = [X[rng.choice(n, 40, replace=False)]]
-        found = list(self.thresholds(model))
+        found, largest = list(self.thresholds(model)), np.inf if self.takes(model, 1e39) else 1e38
         for i in rng.permutation(len(found))[:40]:
             feature, threshold = found[i]
             values = beside(threshold)
-            values = values[np.isfinite(values) & ((np.abs(values) < 1e38) | self.takes(model, 1e39))]
+            values = values[np.abs(values) < largest]
             part = X[rng.integers(n, size=len(values))].copy()
             part[:, feature] = values
             rows.append(part)

@@ -8,10 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skglex import FeatureRemover, GlexDecomposer
-from tests.readers.catboost_models import (
+from tests.readers.catboost_models import (  # noqa: F401
     BINARY,
     FLOAT64,
     KINDS,
+    MODELS,
     POLICIES,
     POSITIVE,
     SIGNAL,

@@ -1,9 +1,7 @@
 """Read XGBoost models in the situations in which explainers of trees are known to go wrong."""
 
-import pickle
 import warnings
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -249,16 +247,6 @@ def test_every_background_row_counts():
     np.testing.assert_allclose(decomposer.intercept_, model.predict(X).mean(dtype=float), rtol=0, atol=1e-5)
 
 
-def test_weights_of_the_background():
-    X, y = make_numbers()
-    weight = np.random.default_rng(0).integers(0, 4, size=len(X)).astype(float)
-    model = xgb.XGBRegressor(**SMALL).fit(X, y)
-    decomposer = GlexDecomposer(model).fit(X, sample_weight=weight)
-    game = brute_force_game(lambda Z: model_margin(model, Z), X[:20], X, weight)
-    expected = shapley_values(game_components(game), 3)[..., 0]
-    np.testing.assert_allclose(decomposer.shap_values(X[:20]), expected, rtol=0, atol=1e-5)
-
-
 def test_roundings_that_go_the_same_way_are_no_misreading():
     """Small steps onto a large margin: XGBoost's own float32 sum drifts with the number of trees."""
     X, y = make_numbers()
@@ -306,21 +294,6 @@ def test_interactions_of_224_classes_are_refused_with_their_size():
     decomposer._check_X = lambda X: X  # no copy of the rows, either
     with pytest.raises(MemoryError, match=r"shape \(224, 6, 6, 10000000\).* take 600\.8 GiB"):
         decomposer.shap_interaction_values(many)
-
-
-@pytest.mark.parametrize("how", ["pickle", "joblib"])
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-def test_saving(how, weighting, tmp_path):
-    X, y = make_numbers()
-    decomposer = GlexDecomposer(xgb.XGBRegressor(**SMALL).fit(X, y), weighting=weighting).fit(X)
-    if how == "pickle":
-        loaded = pickle.loads(pickle.dumps(decomposer))
-    else:
-        joblib.dump(decomposer, tmp_path / "decomposer.joblib")
-        loaded = joblib.load(tmp_path / "decomposer.joblib")
-    np.testing.assert_array_equal(loaded.transform(X), decomposer.transform(X))
-    np.testing.assert_array_equal(loaded.shap_values(X), decomposer.shap_values(X))
-    np.testing.assert_array_equal(loaded.component_importances_, decomposer.component_importances_)
 
 
 # -- wide leaves ----------------------------------------------------------------------------------

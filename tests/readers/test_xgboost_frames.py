@@ -251,17 +251,3 @@ def test_names_with_colons_brackets_and_spaces():
         GlexDecomposer(model).fit(clash)
     names = GlexDecomposer(model, separator=" x ").fit(clash).get_feature_names_out()
     assert {"a:b", "a x b"} <= set(names)
-
-
-def test_component_names_are_fit_for_the_next_xgboost():
-    X, y = make_numbers()
-    frame = pd.DataFrame(X, columns=["a[0]", "b<1", "c"])
-    model = xgb.XGBRegressor(**SMALL).fit(X, y)
-    decomposer = GlexDecomposer(model).set_output(transform="pandas").fit(frame)
-    out = decomposer.transform(frame)
-    assert {"a_0_", "b_1", "c"} <= set(out.columns)
-    again = xgb.XGBRegressor(**SMALL).fit(out, y)
-    assert again.get_booster().feature_names == list(out.columns)
-    clash = pd.DataFrame(X, columns=["a[", "a]", "c"])
-    with pytest.raises(ValueError, match=r"\['a\['\].*\['a\]'\].*'a_'"):
-        GlexDecomposer(model).fit(clash)

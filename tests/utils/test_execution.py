@@ -1,11 +1,9 @@
-"""The fixed ranges of work."""
+"""Split work into fixed ranges, and run it in threads."""
 
 import numpy as np
 import pytest
-from sklearn import config_context
 
-from skglex._utils._execution import row_chunks, run, weight_chunks
-from skglex._utils._memory import scaled
+from skglex._utils import Execution, row_chunks, weight_chunks
 
 
 def test_rows_in_eight_ranges_unless_these_get_short_or_long():
@@ -23,23 +21,15 @@ def test_costs_within_a_limit_or_of_one_item():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_results_are_in_the_order_of_the_tasks(n_jobs, capsys):
     tasks = [(i, 2) for i in range(3)]
-    assert run(pow, tasks, n_jobs=n_jobs, verbose=1, label="squares") == [0, 1, 4]
+    assert Execution(n_jobs, verbose=1).run(pow, tasks, label="squares") == [0, 1, 4]
     lines = capsys.readouterr().err.split("\r")[1:]
     assert [line.split("]")[2].split()[0] for line in lines] == ["33%", "67%", "100%"]
     assert lines[-1].count("#") == 30
     assert "\n" in lines[-1]
 
 
-def test_budgets_shrink_with_the_working_memory_and_never_grow():
-    with config_context(working_memory=512):
-        assert scaled(100) == 50
-        assert scaled(1) == 1
-    with config_context(working_memory=2048):
-        assert scaled(100) == 100
-
-
-def test_an_interrupt_in_a_kernel_is_one():
-    """numba, which was to return a result meanwhile, makes a SystemError of it."""
+def test_an_interrupt_in_a_kernel_stays_an_interrupt():
+    """If an interrupt arrives in a kernel, numba raises a SystemError from it."""
 
     def interrupted():
         try:
@@ -51,6 +41,6 @@ def test_an_interrupt_in_a_kernel_is_one():
         raise SystemError("another")
 
     with pytest.raises(KeyboardInterrupt):
-        run(interrupted, [()])
+        Execution().run(interrupted, [()])
     with pytest.raises(SystemError, match="another"):
-        run(broken, [()])
+        Execution().run(broken, [()])
