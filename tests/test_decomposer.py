@@ -1,4 +1,4 @@
-"""GlexDecomposer against independent oracles, and as a scikit-learn transformer."""
+"""Compare GlexDecomposer with independent oracles, and its algorithms with each other."""
 
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_components_brute_force(weighting, max_interaction):
     if max_interaction is not None:
         assert dec.get_feature_names_out()[-1] == "remainder"
         assert np.allclose(out[:, -1], rest, atol=4 * FLOAT32)
-    # sums of float64 leaf values: only the model's own float32 sum differs
+    # The model sums in float32, the package in float64.
     assert np.allclose(
         dec.intercept_ + out.sum(axis=1), MODEL.predict(rows, output_margin=True), atol=FLOAT32
     )
@@ -61,7 +61,7 @@ def test_shap_from_components(weighting):
     components = {c.features: out[:, i, None] for i, c in enumerate(dec.components_)}
     by_position = {tuple(int(f[1:]) for f in s): m for s, m in components.items()}
     by_position[()] = np.full((50, 1), dec.intercept_)
-    # all in float64: no rounding beyond that of some hundred additions
+    # Some hundred float64 additions have almost no rounding.
     assert np.allclose(dec.shap_values(X[:50]), shapley_values(by_position, 4)[..., 0], atol=1e-12)
     assert np.allclose(
         dec.shap_interaction_values(X[:50]), shapley_interactions(by_position, 4)[..., 0], atol=1e-12
@@ -76,17 +76,17 @@ def test_shap_from_components(weighting):
 def test_shap_interventional(classes):
     target = np.digitize(Y, [0.0] if classes == 2 else [-1.0, 1.0])
     model = xgb.XGBClassifier(n_estimators=10, max_depth=4, learning_rate=0.5).fit(FILLED, target)
-    background = FILLED[:100]  # shap takes no more
+    background = FILLED[:100]  # shap takes no more rows.
     dec = GlexDecomposer(model).fit(background)
     try:
         explainer = shap.TreeExplainer(model, background, feature_perturbation="interventional")
     except ValueError as error:
         pytest.skip(f"this shap does not read this XGBoost: {error}")
     expected = explainer.shap_values(FILLED[:50], check_additivity=False)
-    # shap sums in float64 but stores leaf values and thresholds in float32 as we do
+    # shap stores leaf values and thresholds in float32 and sums in float64.
     assert dec.shap_values(FILLED[:50]).shape == expected.shape
     assert np.allclose(dec.shap_values(FILLED[:50]), expected, atol=FLOAT32)
-    if classes == 2:  # with several classes shap leaves out each class's own base score
+    if classes == 2:  # With several classes shap omits the base scores of the classes.
         assert np.allclose(dec.intercept_, explainer.expected_value, atol=FLOAT32)
 
 
@@ -108,7 +108,7 @@ def test_r_glex(kind, tag, params):
     expected = pd.read_csv(ORACLE / f"xgb_{kind}_fastpd{tag}_components.csv")
     dec = GlexDecomposer(booster, remainder=False, **params).set_output(transform="pandas")
     out = dec.fit(train if "300" in tag else rows).transform(rows)
-    # R sums float32 leaf values in double precision, as we do
+    # The R package sums float32 leaf values in float64, too.
     assert np.allclose(dec.intercept_, expected["intercept"], atol=1e-7)
     names = [c for c in expected.columns if not c.startswith("intercept")]
     by_set = {frozenset(name.split(":")): out[name] for name in out.columns}
@@ -128,7 +128,7 @@ def test_r_glex_shap():
 
 @pytest.mark.parametrize("many_rows", [0, 10**9])
 def test_tables_and_streaming_agree(monkeypatch, many_rows):
-    """Tables over the bins, and without them leaves in groups or one by one."""
+    """Look-ups in tables equal sums over leaves, in groups or one by one."""
     monkeypatch.setattr(budgets, "pattern_table_rows", many_rows)
     dec = GlexDecomposer(MODEL).fit(X)
     assert dec._decomposition.layout(DEFAULT_EXECUTION).tabulated.all()
@@ -236,7 +236,7 @@ def test_too_many_subsets_of_a_leaf_are_refused(monkeypatch):
 
 
 def test_shap_values_after_components_of_a_low_order(monkeypatch):
-    """The weights kept for the components lack subsets of the deep leaves."""
+    """The weights kept for components lack subsets of deep leaves, which SHAP values need."""
     rows = np.random.default_rng(0).normal(size=(300, 10))
     params = {"n_estimators": 4, "max_leaves": 24, "max_depth": 0, "grow_policy": "lossguide"}
     model = xgb.XGBRegressor(**params).fit(rows, rows[:, 0] * rows[:, 1] + rows.sum(axis=1))
@@ -245,7 +245,7 @@ def test_shap_values_after_components_of_a_low_order(monkeypatch):
     components = decomposer.transform(rows)
     expected = GlexDecomposer(model).fit(rows[:50]).shap_values(rows)
     assert np.array_equal(decomposer.shap_values(rows), expected)
-    # a background in several blocks
+    # The background has several blocks now.
     background = rows[np.arange(600) % 50]
     monkeypatch.setattr(budgets, "bit_set_bytes", 1)
     blocks = GlexDecomposer(model, max_interaction=1).fit(background)
@@ -258,7 +258,7 @@ def test_importances_are_means_over_tables_and_rows(monkeypatch):
     X[rng.random(X.shape) < 0.1] = np.nan
     model = xgb.XGBClassifier(n_estimators=8, max_depth=4).fit(X, rng.integers(0, 3, size=700))
     expected, found = None, []
-    for max_cells in [1 << 21, 300, 0]:  # all, some, and none of the components have a table
+    for max_cells in [1 << 21, 300, 0]:  # All, some, or none of the components have a table.
         monkeypatch.setattr(budgets, "table_cells", max_cells)
         monkeypatch.setattr(budgets, "total_table_cells", max_cells)
         for n_jobs in [1, 2]:

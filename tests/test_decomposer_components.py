@@ -46,7 +46,7 @@ def test_component():
 
 
 def test_component_edges_reach_the_threshold():
-    """An edge is the smallest float64 that the model, which casts to float32, sends right."""
+    """An edge is the smallest float64 that a model with float32 thresholds sends right."""
     model = small().fit(FILLED, Y)
     dec = GlexDecomposer(model).fit(FILLED)
     edges = dec["x0"].edges[0]
@@ -75,7 +75,7 @@ def test_categorical_component():
 
 @newer_xgboost
 def test_polars_categories():
-    """An Enum in another order, or a Categorical, whose codes mean nothing, count by value."""
+    """The values of an Enum or Categorical count, not their codes."""
     codes = RNG.integers(0, 3, size=300)
     frame = pl.DataFrame({"c": np.array(list("xyz"))[codes], "n": RNG.normal(size=300)})
     trained = frame.cast({"c": pl.Enum(["z", "x", "y"])})
@@ -100,7 +100,7 @@ def test_polars_categories():
 
 @newer_xgboost
 def test_enum_of_a_model_trained_on_codes():
-    """Its codes are its own, whatever its order (XGBoost refuses a Categorical)."""
+    """The codes of an Enum count for a model trained on codes (XGBoost refuses a Categorical)."""
     codes = RNG.integers(0, 4, size=300).astype(float)
     model = xgb.XGBRegressor(n_estimators=3, max_depth=2, enable_categorical=True, feature_types=["c"])
     model.fit(codes[:, None], np.array([3.0, -1, 2, 5])[codes.astype(int)])
@@ -181,7 +181,7 @@ def test_dtype_float32():
 
 
 def test_names_for_the_next_xgboost():
-    """XGBoost refuses [, ] and < in names, which a pipeline may well produce."""
+    """XGBoost refuses [, ] and < in names, which pipelines produce."""
     names = ["a[0]", "b<1", "c]", "d"]
     inner = make_pipeline(FunctionTransformer(feature_names_out=lambda t, _: names), small())
     dec = GlexDecomposer(inner).set_output(transform="pandas")
@@ -245,14 +245,14 @@ def test_too_many_components():
         assert not hasattr(dec, name)
     with pytest.raises(ValueError, match="15 components, more than max_components=5"):
         dec.strongest_components()
-    assert "GlexDecomposer" in dec._repr_html_()  # scikit-learn 1.9 lists the attributes there
+    assert "GlexDecomposer" in dec._repr_html_()  # scikit-learn 1.9 lists the attributes here.
     whole = GlexDecomposer(MODEL).fit(X)
     assert np.array_equal(dec.shap_values(X), whole.shap_values(X))
     assert np.array_equal(dec.partial_dependence([0], X), whole.partial_dependence([0], X))
 
 
 def test_the_strongest_of_many_components():
-    """Those that cannot be among them are never evaluated: the bound must not be too low."""
+    """Components with a low bound are never evaluated, so the bound must not be too low."""
     rows = np.random.default_rng(0).normal(size=(400, 15))
     model = xgb.XGBRegressor(n_estimators=200, max_depth=2, colsample_bytree=0.3)
     model.fit(rows, rows.sum(axis=1) / 10 + 9 * ((rows[:, 13] > 0) & (rows[:, 14] > 0)))
@@ -265,7 +265,7 @@ def test_the_strongest_of_many_components():
 
 
 def test_every_order_pairs():
-    """Components exist where the model splits on their features along one path, and nowhere else."""
+    """Components exist only for features that the model splits on along one path."""
     model = xgb.XGBRegressor(n_estimators=20, max_depth=1).fit(X, Y)
     assert all(c.order == 1 for c in GlexDecomposer(model).fit(X).components_)
     dec = GlexDecomposer(MODEL).fit(X)

@@ -1,4 +1,4 @@
-"""FeatureRemover against components and brute force, and as a scikit-learn estimator."""
+"""Compare FeatureRemover with components and brute force, and use it as a scikit-learn estimator."""
 
 import json
 import pickle
@@ -45,7 +45,7 @@ def test_sum_of_untouched_components(weighting, features):
     full = dec.intercept_ + columns.sum(axis=1)
     for strength in (1.0, 0.3):
         remover = FeatureRemover(MODEL, features, weighting=weighting, strength=strength).fit(FRAME)
-        # float64 sums of the same leaves in another order
+        # These are float64 sums of the same leaves in another order.
         assert np.allclose(remover.margin(FRAME), (1 - strength) * full + strength * expected, atol=1e-12)
     assert remover.removed_features_ == [name for name in FRAME.columns if name in features]
 
@@ -84,7 +84,7 @@ def test_inverse_links(objective):
     own = model.predict(FRAME)
     whole = FeatureRemover(model, ["sex"], strength=0).fit(FRAME)
     assert np.array_equal(whole.predict(FRAME), own.astype(float))
-    # a feature that the model cannot use changes nothing, so the link is all there is
+    # The removal of an unused feature changes nothing, so only the link acts.
     idle = FRAME.assign(idle=0.0)
     model = small(objective=objective).fit(idle, target)
     remover = FeatureRemover(model, ["idle"]).fit(idle)
@@ -298,7 +298,7 @@ def test_removers_and_decomposers_are_no_models():
 
 
 class LogXGB(xgb.XGBRegressor):
-    """Predicts on another scale than its margin's."""
+    """Predict on another scale than the margin."""
 
     def fit(self, X, y):
         return super().fit(X, np.log(y))
@@ -312,7 +312,7 @@ def test_a_model_that_predicts_something_else_than_its_margin_says_is_refused():
     model = LogXGB(n_estimators=5).fit(FRAME, np.abs(Y) + 1)
     with pytest.raises(ValueError, match="the LogXGB predicts something else than its margin says: "):
         FeatureRemover(model, ["noise"]).fit(FRAME)
-    GlexDecomposer(model).fit(FRAME)  # of the margin
+    GlexDecomposer(model).fit(FRAME)  # It decomposes the margin.
 
 
 def test_predictions_that_are_infinite_in_float32():

@@ -95,7 +95,7 @@ def test_around_a_pipeline():
         PEOPLE
     )
     assert np.array_equal(by_callable.predict(PEOPLE), expected)
-    # only one of the encoded columns: the raw one is still needed
+    # The raw column is still needed if only one of its encoded columns is removed.
     half = FeatureRemover(fitted, encoded[:1]).fit(PEOPLE)
     assert half.removed_features_ == encoded[:1]
     with pytest.raises(ValueError, match="feature names"):
@@ -111,7 +111,7 @@ def test_around_a_pipeline():
 
 
 def test_a_raw_column_is_found_wherever_it_varies():
-    # sorted rows: the first ten thousand have one value
+    # The rows are sorted: the first ten thousand have one value.
     n = 10_500
     frame = pd.DataFrame({"sex": np.repeat(["man", "woman"], [10_400, 100]), "age": np.arange(n) % 50})
     pipeline = people_pipeline().fit(PEOPLE[["sex", "age"]], Y)
@@ -179,7 +179,9 @@ def test_columns_mixed_by_the_preprocessing_warn(container):
     assert remover.removed_features_ == names
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        FeatureRemover(mixing, [0, 1, 2]).set_params(features=names[1:]).fit(given)  # asked for by name
+        FeatureRemover(mixing, [0, 1, 2]).set_params(features=names[1:]).fit(
+            given
+        )  # They are named explicitly.
         alone = make_pipeline(StandardScaler(with_mean=False), small()).fit(given, target)
         FeatureRemover(alone, [0]).fit(given)
 
@@ -196,7 +198,7 @@ def test_one_filled_gap_makes_a_column_mixed():
 
 @pytest.mark.parametrize("n_rows", [100, 101])
 def test_columns_that_only_round_otherwise_stay(n_rows, monkeypatch):
-    """A sum of products may be rounded otherwise in another number of rows."""
+    """The rounding of a sum of products may depend on the number of rows."""
     monkeypatch.setattr(budgets, "permuted_rows", 100)
     rows = pd.DataFrame(RNG.normal(size=(n_rows, 11)), columns=["sex", *(f"c{i}" for i in range(10))])
     others = make_column_transformer(

@@ -14,7 +14,7 @@ NAMES = ["a", "b", "c", "d"]
 
 
 def as_frame(X):
-    """Five partitions of different lengths, one of them empty; unknown divisions."""
+    """Return five partitions of different lengths, one of them empty, with unknown divisions."""
     cuts = [0, 1, 400, 400, 900, 1000]
     parts = [X.iloc[a:b] for a, b in pairwise(cuts)]
     return dd.from_delayed([dask.delayed(part) for part in parts], meta=X.iloc[:0])

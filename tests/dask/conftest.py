@@ -15,7 +15,7 @@ def scheduler():
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def data():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 4))
@@ -24,18 +24,18 @@ def data():
     return pd.DataFrame(X, columns=list("abcd"), index=2 * np.arange(1000)), y
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def model(data):
     X, y = data
     return XGBRegressor(n_estimators=20, max_depth=4, random_state=0).fit(X, y)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def classifier(data):
     X, y = data
     return XGBClassifier(n_estimators=5, max_depth=3).fit(X, np.digitize(y, [-0.5, 0.5]))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def local(data, model):
     return GlexDecomposer(model).fit(data[0])

@@ -1,7 +1,7 @@
-"""Dask collections as backgrounds and as rows to explain.
+"""Average over backgrounds in Dask collections.
 
 Sums over partitions are added in another order than those over one table, so results agree to rounding: 1e-12 on
-margins of about one. Among Dask runs, whatever the scheduler, they are equal to the bit.
+Sums over partitions add up in another order than sums over one table, so results agree to rounding: 1e-12 on
 """
 
 import pickle
@@ -77,7 +77,7 @@ def test_weights(data, model, kind):
 @pytest.mark.parametrize(
     ("n", "weight", "few"),
     [(15, 1.0, True), (16, 1.0, False), (1000, [1e300, *999 * [0.0]], True), (1000, [1e-300] * 1000, False)]
-    # far less than a power of two of the other partition, where there are many
+    # The many rows of the other partitions have tiny weights.
     + [(1000, [1.0] * 7 + [2.0**-40] * 993, True)],
 )
 def test_small_backgrounds(data, model, n, weight, few):
@@ -123,7 +123,7 @@ def test_sampled_background(data, model):
     rows = as_frame(X.assign(weight=np.arange(1000.0)))
     dec = GlexDecomposer(model, **params).fit(rows[NAMES], sample_weight=rows["weight"])
     np.testing.assert_array_equal(dec.background_.rows, expected.background_.rows)
-    np.testing.assert_array_equal(dec.transform(X), expected.transform(X))  # one table: to the bit
+    np.testing.assert_array_equal(dec.transform(X), expected.transform(X))  # A sample is one table.
     whole = GlexDecomposer(model, n_background=5000).fit(rows[NAMES])
     np.testing.assert_array_equal(whole.transform(X), GlexDecomposer(model).fit(X).transform(X))
 
@@ -175,7 +175,7 @@ def test_copies_have_no_background(data, model, local):
 
 
 def test_deep_trees(data):
-    """Weights by rank, of orders up to two; SHAP values of such leaves need the rows themselves."""
+    """Rank weights serve orders up to two; the SHAP values of deep leaves need the rows themselves."""
     X, y = data
     wide = pd.concat(
         [X, X.add_suffix("2") ** 2, X.add_suffix("3") ** 3, X.add_suffix("4") * X.iloc[::-1].to_numpy()],
@@ -200,7 +200,7 @@ def test_more_weights_than_are_kept(data, model, monkeypatch):
 
 
 def test_threads(data, model, local):
-    """Fitting in several threads asks for parts of the same weights at the same time."""
+    """Several threads need parts of the same weights at the same time."""
     dec = GlexDecomposer(model, n_jobs=2).fit(as_frame(data[0]))
     same(dec.shap_values(data[0]), local.shap_values(data[0]))
 

@@ -51,7 +51,7 @@ def test_fit_transform(data, model, local):
 
 
 def test_categories_and_labels(data):
-    """Categories are known by value: those of each partition may be others."""
+    """Categories count by value, since partitions may have different ones."""
     X, y = data
     rng = np.random.default_rng(0)
     X = X.assign(city=pd.Categorical(rng.choice(["x", "y", "z"], len(X))))
@@ -138,7 +138,7 @@ def test_removed_booster_after_pickling(data, model):
 
 @pytest.mark.parametrize("by_country", [False, True])
 def test_pipeline(data, by_country):
-    """A raw column goes with all that is made of it, even if each partition has but one value of it."""
+    """A raw column is found even if each partition has only one value of it."""
     X, y = data
     country = np.repeat(["x", "y"], 500) if by_country else np.random.default_rng(0).choice(["x", "y"], 1000)
     X = X.assign(country=country)[["country", *NAMES]]
@@ -194,7 +194,7 @@ def test_dask_is_not_imported_without_a_collection():
 
 @pytest.mark.slow
 def test_cluster(data, model, local, tmp_path):
-    """Two worker processes: the same numbers to the bit as without a cluster, and a model trained by xgboost.dask."""
+    """Two worker processes give the same numbers to the bit; a model trained by xgboost.dask can be read."""
     distributed = pytest.importorskip("distributed", reason="needs distributed: pip install 'skglex[dask]'")
     from xgboost import dask as xgboost_dask
 
@@ -231,13 +231,13 @@ def test_cluster(data, model, local, tmp_path):
         dec = GlexDecomposer(trained).fit(as_array(X))
         sums = dec.intercept_ + dec.transform(X.to_numpy()).sum(axis=1)
         raw = trained.get_booster().inplace_predict(X.to_numpy(), predict_type="margin")
-        # float32 sums of the library's own
+        # XGBoost sums in float32.
         np.testing.assert_allclose(sums, raw, atol=1e-5)
 
 
 @pytest.mark.slow
 def test_larger_than_memory():
-    """The example at a small size; its memory grows by less than the data even so."""
+    """Even at a small size, the memory of the example grows by less than the data."""
     path = Path(__file__).parents[2] / "examples" / "larger_than_memory.py"
     command = [
         sys.executable,

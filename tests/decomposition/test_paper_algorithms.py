@@ -1,4 +1,4 @@
-"""The package against the paper's naive algorithms."""
+"""Compare the package with the paper's naive algorithms."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ TOLERANCE = 1e-12
 
 @pytest.fixture(scope="module")
 def small():
-    """Four features, the third rounded so that rows lie on thresholds; 20 rows to explain, 300 as background."""
+    """Return a model, its rows, and 20 rows to explain; feature 2 is rounded, so that rows lie on thresholds."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     X[:, 1] += X[:, 0]
@@ -31,7 +31,7 @@ def test_nothing_averaged_is_the_model(small):
     tree_sums = [sum(path_dependent(tree, x, set()) for tree in trees) for x in rows]
     assert [sum(empirical(tree, x, set(), X[:1]) for tree in trees) for x in rows] == tree_sums
     base = model_margin(model, rows)[:, 0] - tree_sums
-    assert np.ptp(base) < 1e-5  # the model adds in float32
+    assert np.ptp(base) < 1e-5  # The model sums in float32.
 
 
 @pytest.mark.parametrize("weighting", ["path_dependent", "empirical"])
@@ -49,4 +49,4 @@ def test_components(small, weighting):
     assert not ours
     naive = sum(component(tree, rows[0], (), background) for tree in trees)
     base = model_margin(model, rows)[0, 0] - sum(path_dependent(tree, rows[0], set()) for tree in trees)
-    assert decomposer.intercept_ == pytest.approx(naive + base, abs=1e-5)  # base: the model adds in float32
+    assert decomposer.intercept_ == pytest.approx(naive + base, abs=1e-5)  # The model sums in float32.

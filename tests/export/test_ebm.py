@@ -1,4 +1,4 @@
-"""An InterpretML machine of a decomposer: predictions, terms, and explain_global."""
+"""Export to InterpretML's boosting machine."""
 
 import sys
 
@@ -20,7 +20,7 @@ MODEL = xgb.XGBRegressor(n_estimators=20, max_depth=2).fit(X, Y)
 
 
 def on_thresholds(model, X):
-    """Rows whose values are the thresholds of the model, in float32, and their neighbours in float64."""
+    """Return rows with values on the model's float32 thresholds, and on their float64 neighbours."""
     table = model.get_booster().trees_to_dataframe()
     rows = []
     for j in range(X.shape[1]):
@@ -60,7 +60,7 @@ def test_explanations(interpret):
     overall = shown.data()
     assert_allclose(overall["scores"], dec.component_importances_, atol=1e-12)
     main = shown.data(0)
-    assert_allclose(main["scores"], dec["x0"].values[:-1])  # without missing
+    assert_allclose(main["scores"], dec["x0"].values[:-1])  # The last value is for missing.
     assert_array_equal(main["names"][1:-1], dec["x0"].axes[0].edges)
     local = ebm.explain_local(X[:3]).data(0)
     assert_allclose(local["scores"], dec.transform(X[:1])[0], atol=1e-12)

@@ -1,4 +1,4 @@
-"""shap.Explanation of a decomposer: values, shapes, and shap's plots."""
+"""Export to shap.Explanation, and draw it with shap."""
 
 import sys
 
@@ -34,7 +34,7 @@ def test_one_output(shap):
     assert_array_equal(pairs.values, dec.shap_interaction_values(X))
 
 
-@pytest.mark.filterwarnings("ignore")  # shap's own
+@pytest.mark.filterwarnings("ignore")  # shap warns.
 def test_as_shap_has_it(shap):
     theirs = shap.TreeExplainer(CLASSES)(X)
     ours = to_shap(GlexDecomposer(CLASSES, weighting="path_dependent").fit(X), X)
@@ -46,7 +46,7 @@ def test_as_shap_has_it(shap):
     assert one.base_values.shape == shap.TreeExplainer(MODEL)(X).base_values.shape
 
 
-@pytest.mark.filterwarnings("ignore")  # shap's own
+@pytest.mark.filterwarnings("ignore")  # shap warns.
 @pytest.mark.parametrize("model", [MODEL, CLASSES])
 def test_plots(shap, model, plt):
     explanation = to_shap(GlexDecomposer(model).fit(X), X)
@@ -65,7 +65,7 @@ def test_plots(shap, model, plt):
     assert_allclose(np.sort(np.asarray(drawn)[:, 1]), np.sort(values))
 
 
-@pytest.mark.filterwarnings("ignore")  # shap's own
+@pytest.mark.filterwarnings("ignore")  # shap warns.
 def test_categories_and_groups(shap, plt):
     frame = pd.DataFrame(X, columns=list("abcd"))
     frame["c"] = pd.Categorical(RNG.choice(["low", "high", "none"], size=200))

@@ -1,4 +1,4 @@
-"""shapiq.InteractionValues of a decomposer: Möbius values, their sums, and shapiq's plots."""
+"""Export to shapiq.InteractionValues, and draw them with shapiq."""
 
 import sys
 
@@ -53,7 +53,7 @@ def test_several_outputs(shapiq):
         assert_allclose([row.values.sum() for row in rows], margin[:, label], atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore")  # shapiq's own
+@pytest.mark.filterwarnings("ignore")  # shapiq warns.
 @pytest.mark.usefixtures("plt")
 def test_shapley_values_and_plots(shapiq):
     dec = GlexDecomposer(MODEL).fit(X)

@@ -36,7 +36,7 @@ def stored(decomposer, tmp_path):
 
 
 def as_transform(decomposer, X):
-    """`transform` without the remainder, the outputs last."""
+    """Return the result of `transform` without the remainder, with outputs in the last axis."""
     out = np.asarray(decomposer.transform(X))
     outputs = decomposer._n_outputs
     out = np.moveaxis(out.reshape(len(out), outputs, -1), 1, 2)[:, : len(decomposer.components_)]
@@ -87,7 +87,7 @@ def test_stored_components(decomposer, rows, tmp_path):
         own = np.ravel(decomposer._model.margin(rows))
         assert loaded.margin(rows) == pytest.approx(
             own, abs=1e-5
-        )  # XGBoost's is a float32 sum of values about 1
+        )  # XGBoost sums values of about 1 in float32.
     else:
         with pytest.raises(ValueError, match="left components out"):
             loaded.margin(rows)
@@ -170,7 +170,7 @@ def test_the_file_is_open(tmp_path):
     with np.load(path) as file:  # allow_pickle=False
         description = json.loads(file["components.json"])
         edges, n_edges, values = file["edges"], file["n_edges"], file["values"]
-    # what the documentation says is enough to read it
+    # The documentation of the format suffices to read the file.
     x = np.float32(X[:, 0])
     n = n_edges[0]
     bins = np.where(np.isnan(x), n + 1, np.searchsorted(edges[:n], x, side="right"))
@@ -230,10 +230,12 @@ FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCh
 
 
 def loads_or_raises(path):
-    """A damaged file raises a ValueError, or gives numbers."""
+    """Require that a damaged file raises a ValueError or gives numbers."""
     with contextlib.suppress(ValueError):
         loaded = load_components(path)
-        assert len(loaded.evaluate(FILLED)) == len(FILLED)  # or says, for example, that a category is unknown
+        assert len(loaded.evaluate(FILLED)) == len(
+            FILLED
+        )  # This may raise, too: the category may be unknown.
 
 
 @FUZZ
@@ -251,7 +253,7 @@ def test_fuzzed_bytes(good, tmp_path, data):
 @FUZZ
 @given(data=st.data())
 def test_fuzzed_members(good, tmp_path, data):
-    """The same inside the zip, whose checksums then are right."""
+    """Damage the members of the zip, so that the checksums are right."""
     content = members(good)
     name = data.draw(st.sampled_from(sorted(content)))
     changed = bytearray(content[name])
@@ -263,7 +265,7 @@ def test_fuzzed_members(good, tmp_path, data):
 
 
 def places(value, path=()):
-    """Paths to everything in a JSON value."""
+    """Yield the paths to all parts of a JSON value."""
     yield path
     if isinstance(value, (dict, list)):
         for key in value if isinstance(value, dict) else range(len(value)):
@@ -339,7 +341,7 @@ def test_junk(tmp_path, junk):
 
 
 def test_huge_shapes_are_refused(good, tmp_path):
-    """A header that promises more than there is allocates nothing."""
+    """A header with a huge shape allocates nothing."""
     content = members(good)
     file = io.BytesIO()
     header = {"descr": "<f8", "fortran_order": False, "shape": (1 << 60,)}
@@ -351,7 +353,7 @@ def test_huge_shapes_are_refused(good, tmp_path):
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_a_group_called_as_one_of_its_columns(tmp_path, depth):
-    """Of which a component may use only the others."""
+    """A component of the group may use only its other columns."""
     frame = pd.DataFrame(FILLED, columns=["hr", "hr_sin", "temp", "hum"])
     model = xgb.XGBRegressor(n_estimators=5, max_depth=depth)
     model.fit(frame, frame["hr_sin"] * frame["temp"] + frame["hr_sin"] + frame["hum"])

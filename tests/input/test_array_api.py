@@ -1,4 +1,4 @@
-"""Arrays of other libraries become NumPy's, with dispatch or without; none is copied from a GPU."""
+"""Convert arrays of other libraries to NumPy's, with dispatch or without; refuse arrays on a GPU."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def test_dispatched_arrays():
 
 
 class OnGPU:
-    """What CuPy's arrays do when they are asked for a NumPy array."""
+    """Refuse the conversion to NumPy, as CuPy's arrays do."""
 
     shape, dtype, ndim = X.shape, X.dtype, 2
 

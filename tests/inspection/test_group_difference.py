@@ -1,4 +1,4 @@
-"""Statistics of groups and their differences."""
+"""Compare statistics of groups."""
 
 import numpy as np
 import pandas as pd

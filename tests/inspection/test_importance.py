@@ -1,4 +1,4 @@
-"""Importances of components, orders and features, and margins cut off at an order."""
+"""Rank components, orders and features, and cut margins off at an order."""
 
 import sys
 

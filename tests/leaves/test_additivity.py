@@ -1,4 +1,4 @@
-"""Wrong sums raise; numbers that mean little come with a warning of a category of its own."""
+"""Raise on wrong sums; warn of numbers that mean little."""
 
 import warnings
 from dataclasses import replace
@@ -29,7 +29,7 @@ def data():
 
 @pytest.fixture
 def misread(data, monkeypatch):
-    """A decomposer whose leaves send missing values the wrong way; its background has none."""
+    """Return a model whose leaves send missing values the wrong way once they are read."""
     X, y = data
     with_missing = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
     model = XGBRegressor(n_estimators=5, max_depth=3).fit(with_missing, y)
@@ -56,7 +56,7 @@ def misread(data, monkeypatch):
 def test_a_sum_that_misses_the_margin_raises(data, misread, params):
     X = data[0]
     decomposer = GlexDecomposer(misread, **params).fit(X)
-    decomposer.transform(X)  # nothing is missing
+    decomposer.transform(X)  # No value is missing here.
     holes = np.where(np.random.default_rng(2).random(X.shape) < 0.3, np.nan, X)
     with pytest.raises(AdditivityError, match=r"on row \d+ its margin is .* transform stops here"):
         decomposer.transform(holes)
@@ -66,11 +66,11 @@ def test_a_sum_that_misses_the_margin_raises(data, misread, params):
 
 
 def test_the_proof_sums_the_leaves_not_the_trees(data, monkeypatch):
-    """Components come from the leaves: these must be right, whatever the trees they were read from say."""
+    """The check sums the leaves, since components come from them and not from the trees."""
     X, y = data
     model = XGBRegressor(n_estimators=5, max_depth=10).fit(
         X, y
-    )  # such trees are walked where that is allowed
+    )  # Margins may come from walks through such deep trees.
     original = _registry.find_reader(model)
 
     def read(model):
@@ -109,7 +109,7 @@ def test_small_backgrounds(data, n, weight, order, few):
                 decomposer.fit(X[:n], sample_weight=weight)
         else:
             decomposer.fit(X[:n], sample_weight=weight)
-        # its weights are no shares of the background
+        # Path-dependent weights do not depend on the background.
         GlexDecomposer(model, weighting="path_dependent").fit(X[:1])
 
 
@@ -122,7 +122,7 @@ def test_streamed_components(data, monkeypatch):
     monkeypatch.setattr(budgets, "table_cells", 300)
     with warnings.catch_warnings():
         warnings.simplefilter("error", StreamedComponentsWarning)
-        decomposer.fit(X).shap_values(X)  # needs no table
+        decomposer.fit(X).shap_values(X)  # SHAP values need no table.
     with pytest.warns(StreamedComponentsWarning, match=r"\d+ of 15 components"):
         decomposer.transform(X)
 
@@ -134,7 +134,7 @@ def test_nodes_without_cover(monkeypatch):
     X = np.random.default_rng(0).normal(size=(20, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("error", ZeroCoverWarning)
-        GlexDecomposer(model).fit(X)  # empirical weights need none
+        GlexDecomposer(model).fit(X)  # Empirical weights need no cover.
         with pytest.raises(ZeroCoverWarning, match="cover 0"):
             GlexDecomposer(model, weighting="path_dependent").fit(X)
 

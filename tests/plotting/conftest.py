@@ -9,22 +9,22 @@ from skglex import GlexDecomposer
 from skglex.datasets import load_bike_sharing
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def bike_X():
     X, y = load_bike_sharing(return_X_y=True)
     return X[["dayofyear", "hr", "temp", "windspeed", "workingday", "hum"]], y
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def bike(bike_X):
     X, y = bike_X
     model = XGBRegressor(n_estimators=30, max_depth=4, min_child_weight=20, n_jobs=2).fit(X, y)
     return GlexDecomposer(model, max_interaction=3).fit(X)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def mixed():
-    """Three classes; a categorical column, one of few numbers, and missing values."""
+    """Return a decomposer of three classes and its rows, with categories, few numbers and missing values."""
     rng = np.random.default_rng(0)
     n = 1500
     X = pd.DataFrame(

@@ -7,7 +7,7 @@ matplotlib = pytest.importorskip("matplotlib")
 
 
 def stairs(ax):
-    """Values and borders of the step functions, without the histogram of the background."""
+    """Return values and borders of the step functions, without the histogram of the background."""
     patches = [p for p in ax.patches if isinstance(p, matplotlib.patches.StepPatch) and not p.get_fill()]
     return [(p.get_data().values, p.get_data().edges) for p in patches]
 

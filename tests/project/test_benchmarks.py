@@ -1,4 +1,4 @@
-"""The benchmark suite, at sizes where only its logic matters."""
+"""Run the benchmark suite at tiny sizes, to test its logic."""
 
 import json
 from dataclasses import replace
@@ -88,7 +88,7 @@ def test_columns_that_are_missing_are_zero():
 
 
 def test_extrapolation_keeps_the_fixed_cost(data, monkeypatch):
-    """3 s and 1 ms a row: 100,000 rows are not timed with a budget of 2 s, and their time is 103 s."""
+    """A call takes 3 s and 1 ms per row, so 100,000 rows take 103 s and exceed the budget of 2 s."""
     monkeypatch.setattr(_run, "time_call", lambda call, n: (3 + n / 1000, 3 + n / 1000))
     ways = tuple(Way(label, lambda data: lambda n: np.zeros(n)) for label in ("skglex", "peer"))
     size = replace(TINY, rows=100_000)
@@ -105,7 +105,7 @@ def test_limit(data):
             pass
 
     case = Case("fake", "fake", "Fake", TINY, (Way("skglex", endless),))
-    options = Options(repeats=1, budget=-14.95)  # a limit of 1 s
+    options = Options(repeats=1, budget=-14.95)  # This is a limit of 1 s.
     (out,) = measure(case, data, options)
     assert out.refused == "not ready within 1 s"
 

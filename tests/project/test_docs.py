@@ -1,4 +1,4 @@
-"""The code of the documentation runs, and prints what it says; the modules that it names exist."""
+"""Run the code of the documentation, and find the modules that it names."""
 
 import doctest
 import re
@@ -18,7 +18,7 @@ OPTIONAL = {doctest.register_optionflag(f"NEEDS_{name.upper()}"): name for name 
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Small models train faster on one thread where several processes share the cores."""
+    """Use one thread: small models train faster so if several processes share the cores."""
     with threadpool_limits(1):
         yield
 
@@ -27,7 +27,7 @@ PAGES = sorted([*(ROOT / "docs").glob("*.rst"), *(ROOT / "docs" / "how_to").glob
 
 
 class Parser(doctest.DocTestParser):
-    """Leaves out what needs a library that is not installed everywhere."""
+    """Skip examples that need a library that is not installed everywhere."""
 
     def parse(self, string, name="<string>"):
         parts = super().parse(string, name)
@@ -66,7 +66,7 @@ EXAMPLES += [
 
 @pytest.mark.parametrize("name", re.findall(r"^   ([A-Za-z]\w+)$", REFERENCE, re.MULTILINE))
 def test_every_public_name_is_used(name):
-    """In an example of the gallery, or in the guide; the reference alone shows no one what a name is for."""
+    """The gallery or the guide must use every name, since the reference alone does not show its purpose."""
     assert any(re.search(rf"\b{name}\b", text) for text in EXAMPLES)
 
 
@@ -75,7 +75,7 @@ SOURCE = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*
 
 
 def missing(names, roots):
-    """Names that are no file below any of the roots, and nothing that the package defines."""
+    """Return the names that are neither files below one of the roots nor defined by the package."""
     defined = r"(?m)^ *(?:(?:def|class) +{0}\b|{0}(?:: .+| = ))"
     return [
         name
@@ -102,7 +102,7 @@ def test_architecture_picture():
 
 
 def test_listed_types_exist():
-    """Those to be trusted in docs/persistence.rst, some of them below the package that their line begins with."""
+    """The types to trust in docs/persistence.rst exist; some names start at the package at the start of their line."""
     page = (ROOT / "docs" / "persistence.rst").read_text(encoding="utf-8")
     names = []
     for item in re.findall(r"(?ms)^\* (``skglex\..*?)(?=\n\*|\n\n)", page):
@@ -121,7 +121,7 @@ def test_contributing_names_what_exists():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     paths = re.findall(r"`([\w/.]+\.(?:py|rst|md|png))`", text)
     roots = [ROOT, PACKAGE, ROOT / "benchmarks", PACKAGE / "ensemble"]
-    written = {"results.md", "sizes.png", "paper.png"}  # by the benchmarks
+    written = {"results.md", "sizes.png", "paper.png"}  # The benchmarks write these.
     assert not missing([path for path in paths if path not in written], roots)
     elsewhere = {"gblinear", "fit", "predict", "test", "ValueError"}
     recipe = text[text.index("## Adding a reader") : text.index("## Versions")]

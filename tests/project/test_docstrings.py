@@ -1,4 +1,4 @@
-"""The docstrings of all public names are complete, and have an example that calls them."""
+"""Require complete docstrings of all public names, with an example that calls them."""
 
 import inspect
 import re
@@ -9,17 +9,17 @@ import pytest
 
 validate = pytest.importorskip("numpydoc.validate")
 
-# Style left free: extended summaries, "See Also", the mood of the summary, a period after each item.
+# These rules are about style: extended summaries, "See Also", the mood of the summary, a period after each item.
 FREE = {"ES01", "SA01", "SA04", "SS05", "PR09", "RT05", "YD01"}
-# Of what the documentation of a class has in its own docstring.
+# The docstring of the class covers these for its methods.
 IN_CLASS = {"EX01", "GL08"}
-# Methods that scikit-learn documents.
+# scikit-learn documents these methods.
 OF_SKLEARN = {"fit_transform", "get_metadata_routing"}
 REFERENCE = Path(__file__).parents[2] / "docs" / "api.rst"
 
 
 def documented():
-    """Names in the API reference."""
+    """Yield the names in the API reference."""
     module = ""
     for line in REFERENCE.read_text(encoding="utf-8").splitlines():
         if line.startswith(".. currentmodule::"):
@@ -36,7 +36,7 @@ def find(module, name):
 
 
 def members(cls):
-    """Public methods and properties that the package itself defines."""
+    """Yield the public methods and properties that the package itself defines."""
     for owner in inspect.getmro(cls):
         if owner.__module__.startswith("skglex"):
             for name, value in vars(owner).items():
@@ -52,7 +52,7 @@ def errors(name, free):
 
 @pytest.mark.parametrize(("module", "name"), NAMES)
 def test_docstring(module, name):
-    # only a decomposer makes components, so their parameters are no one's business
+    # Only a decomposer creates components, so nobody needs their parameters.
     free = FREE | {"PR01"} if module == "skglex.components" else FREE
     assert not errors(f"{module}.{name}", free)
 
@@ -78,7 +78,7 @@ def test_methods(module, name):
 
 @pytest.mark.parametrize("module", sorted({module for module, _ in NAMES}))
 def test_reference_is_complete(module):
-    internal = {"skglex.components"}  # one may import them, but need not know them
+    internal = {"skglex.components"}  # These are public for imports only.
     if module not in internal:
         assert {name for m, name in NAMES if m == module} == set(import_module(module).__all__)
 

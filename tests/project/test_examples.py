@@ -1,4 +1,4 @@
-"""Every example runs, without a warning, and so does the paper."""
+"""Run every example, and the paper, without a warning."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def test_paper(tmp_path):
     page = (tmp_path / "paper.rst").read_text(encoding="utf-8")
     images = {path.name for path in (tmp_path / "images").iterdir()}
     assert set(re.findall(r"image:: images/(\S+)", page)) == images
-    # the committed page has the same sections and pictures, with the numbers of the full run
+    # The committed page has the same sections and pictures, with the numbers of the full run.
     committed = (ROOT / "docs" / "paper.rst").read_text(encoding="utf-8")
     structure = re.compile(r"^(.+)\n[-=~]{4,}$|image:: (\S+)", re.MULTILINE)
     assert structure.findall(page) == structure.findall(committed)
@@ -32,7 +32,7 @@ def test_paper(tmp_path):
 
 
 def _run(*arguments, cwd):
-    # as many threads as there are workers would otherwise fight over the cores
+    # Otherwise the threads of several test processes would compete for the cores.
     environment = {**os.environ, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-W", "error", *arguments]
     subprocess.run(command, cwd=cwd, env=environment, check=True, capture_output=True, timeout=600)

@@ -1,4 +1,4 @@
-"""What is private to a sub-package is used there alone; `lint-imports` checks the direction of imports."""
+"""Use private names only inside their sub-package; `lint-imports` checks the direction of imports."""
 
 import ast
 from pathlib import Path
@@ -11,7 +11,7 @@ ROOT = Path(skglex.__file__).parent
 
 
 def imports(path):
-    """Modules, and names from them, that a module imports at any depth."""
+    """Yield the modules, and names from them, that a module imports at any depth."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module.startswith("skglex"):
             yield from ((node.module, alias.name) for alias in node.names)

@@ -1,4 +1,4 @@
-"""The mutation tester's mutants are other programs."""
+"""Require that mutants are different programs."""
 
 import ast
 import random

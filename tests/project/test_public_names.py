@@ -1,4 +1,4 @@
-"""The public names are complete and sorted, and importing them stays cheap."""
+"""List and sort all public names, and keep their import cheap."""
 
 import importlib
 import subprocess
@@ -29,7 +29,7 @@ OPTIONAL = [
     "shap",
     "shapiq",
 ]
-# scikit-learn and XGBoost import pandas themselves where it is installed: only what comes on top counts.
+# scikit-learn and XGBoost import pandas if it is installed, so only further imports count.
 PRINT_OPTIONAL_IMPORTS = """
 import sys
 import joblib, numba, scipy, sklearn, treelite, xgboost

@@ -1,4 +1,4 @@
-"""The recipe for Spark of docs/large_data.rst, on a local Spark of two processes."""
+"""Run the recipe for Spark in docs/large_data.rst on a local Spark of two processes."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ pytest.importorskip("pyspark", reason="needs pyspark: pip install pyspark")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, and there is none"),
-    # what Spark does itself: sockets that it leaves to the garbage collector, and the like
+    # Spark itself warns, for example of sockets that it leaves open.
     pytest.mark.filterwarnings("default"),
 ]
 
@@ -63,10 +63,10 @@ def test_map_in_pandas(spark, tmp_path):
     rows.mapInPandas(explain, schema).write.parquet(str(tmp_path / "out"))
 
     out = pd.read_parquet(tmp_path / "out").sort_values("id")
-    # the rows of the background are the same, in another order: sums of ones are exact, the result equal to the bit
+    # The background has the same rows in another order; sums of ones are exact, so the results are equal to the bit.
     one = GlexDecomposer(model).fit(X)
     np.testing.assert_array_equal(out[list(dec.get_feature_names_out())].to_numpy(), one.transform(X))
-    # leaves are added in an order that depends on the number of rows at hand
+    # The order in which leaves are summed depends on the number of rows.
     np.testing.assert_allclose(
         out["fair"], FeatureRemover(model, ["b"]).fit(X).predict(X), rtol=0, atol=1e-12
     )

@@ -55,13 +55,13 @@ def early(kind=lgb.LGBMRegressor, y=SIGNAL, **params):
 
 def fit_watched(model, X, y, X_val, y_val, **params):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # 4.7 wants eval_X and eval_y
+        warnings.simplefilter("ignore")  # LightGBM 4.7 expects eval_X and eval_y.
         callbacks = [lgb.early_stopping(3, verbose=False)]
         return model.fit(X, y, eval_set=[(X_val, y_val)], callbacks=callbacks, **params)
 
 
 def early_booster():
-    """Otherwise `lightgbm.train` drops the trees after the best iteration."""
+    """Keep the trees after the best iteration, which `lightgbm.train` drops by default."""
     watched = lgb.Dataset(X[::2], SIGNAL[::2][::-1].copy())
     stop = lgb.early_stopping(5, verbose=False)
     data = lgb.Dataset(X, SIGNAL)
@@ -81,7 +81,7 @@ def custom_classes(y, margin):
 
 
 def continued():
-    """Trees that know no missing values of a feature, then trees that do; other learning rates."""
+    """Train trees without missing values, then trees with them and another learning rate."""
     first = booster(data=np.nan_to_num(X), **CATEGORICAL)
     data = lgb.Dataset(X, SIGNAL, categorical_feature=[4])
     return lgb.train({**SMALL, "learning_rate": 0.1}, data, 5, init_model=first)
@@ -181,7 +181,7 @@ def bare(model):
 
 
 def n_averaged(model):
-    """LightGBM's raw scores and contributions of a forest are sums, its predictions come of the mean."""
+    """Return the number of trees of a forest, else 1: raw scores of a forest are sums, predictions use the mean."""
     model = bare(model)
     averaged = "\naverage_output\n" in model.model_to_string(num_iteration=1)
     return (
@@ -194,7 +194,7 @@ def raw(model, rows):
 
 
 def splits(model):
-    """(feature, threshold) of all numeric splits, from the model's own dump."""
+    """Return (feature, threshold) of all numeric splits in the model's dump."""
     found, stack = [], [tree["tree_structure"] for tree in bare(model).dump_model()["tree_info"]]
     while stack:
         node = stack.pop()

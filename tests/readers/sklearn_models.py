@@ -158,12 +158,12 @@ MODELS = {
 
 
 def margin_of(model, X):
-    """The margin from the model's public methods, of shape (n_samples, n_outputs)."""
+    """Return the margin from the model's public methods, of shape (n_samples, n_outputs)."""
     if isinstance(model, IsolationForest):
         depth = np.zeros(len(X))
         for tree, columns in zip(model.estimators_, model.estimators_features_):
             leaf = tree.tree_.apply(np.asarray(X[:, columns], dtype=np.float32))
-            # depths count nodes, the root and the leaf among them
+            # Depths count nodes, including the root and the leaf.
             depth += tree.tree_.compute_node_depths()[leaf] - 1
             depth += _average_path_length(tree.tree_.n_node_samples[leaf])
         margin = depth / len(model.estimators_)
@@ -180,7 +180,7 @@ def margin_of(model, X):
 
 
 def thresholds(model):
-    """Numeric thresholds by column."""
+    """Return (column, threshold) of all numeric splits."""
     if hasattr(model, "get_booster"):
         frame = model.get_booster().trees_to_dataframe()
         frame = frame[frame.Feature != "Leaf"]
@@ -212,7 +212,7 @@ def thresholds(model):
 
 
 def takes(model, value):
-    """Whether the model itself takes such a value."""
+    """Return whether the model itself accepts a value."""
     try:
         model.predict(np.full((1, 4), value))
     except ValueError:

@@ -43,7 +43,7 @@ from tests.support.oracles import total
 def test_one_comparison_for_all_members_of_a_sum(less_equal, as_float32):
     largest = float(np.finfo(np.float32).max)
     cuts = np.array([-largest, -1.0, -0.1, 0.0, 1e-46, 0.1, 0.6, 2.0**24, largest, np.inf])
-    if as_float32 and not less_equal:  # XGBoost's thresholds are float32 themselves
+    if as_float32 and not less_equal:  # XGBoost's thresholds are float32.
         cuts = np.unique(cuts.astype(np.float32).astype(float))
     whole = np.array([0, len(cuts)])
     grid = Grid(np.arange(1), cuts, whole, np.zeros(1, bool), less_equal, as_float32)
@@ -56,7 +56,7 @@ def test_one_comparison_for_all_members_of_a_sum(less_equal, as_float32):
     )
     rows = rows[~np.isnan(rows)]
     ours = last_left(grid)
-    # bin i or below is what cut i sends left
+    # Cut i sends bins up to i left.
     goes_left = grid.bin(rows[None])[0][:, None] <= np.arange(len(cuts))
     np.testing.assert_array_equal(rows[:, None] <= ours, goes_left)
 
@@ -88,7 +88,7 @@ def test_sparse_input_on_which_members_disagree():
 
 
 def test_sums_of_members_with_categories():
-    """All members' categories count, and a soft vote is a probability."""
+    """Categories of all members count, and a soft vote is a probability."""
     params = {**HIST, "categorical_features": [3]}
     members = [HistGradientBoostingRegressor(**params, max_features=m) for m in (1.0, 0.5, 0.7)]
     model = voting(*members).fit(GAPS, Y)
@@ -97,13 +97,13 @@ def test_sums_of_members_with_categories():
     votes = [RandomForestClassifier(**FOREST), DecisionTreeClassifier(**TREE)]
     soft = voting(*votes, kind=VotingClassifier, voting="soft").fit(X, BINARY)
     expected = soft.predict_proba(np.insert(X[:, 1:], 0, X[0, 0], axis=1))
-    whole = FeatureRemover(soft, ["x0"], strength=0.5).fit(X[:1])  # one background row: x0 is its
+    whole = FeatureRemover(soft, ["x0"], strength=0.5).fit(X[:1])  # x0 comes from the only background row.
     probabilities = (expected + soft.predict_proba(X)) / 2
     np.testing.assert_allclose(whole.predict_proba(X), probabilities, rtol=0, atol=EXACT)
 
 
 def test_categories_that_members_take_in_different_ways():
-    """Even if the other one looks at other columns only."""
+    """This holds even if the other member uses other columns only."""
     codes = xgb.XGBRegressor(n_estimators=3, feature_types=["q", "q", "q", "c"])
     model = voting(codes, DecisionTreeRegressor(max_depth=1)).fit(X, Y + 3 * (X[:, 3] > X[:, 3].min()))
     with pytest.raises(ValueError, match="take categories in different ways"):

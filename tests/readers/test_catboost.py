@@ -67,7 +67,7 @@ class TestContract(ReaderContract):
 
 
 def test_outputs_and_their_links():
-    """A feature that no tree splits on changes nothing, so the link is all there is."""
+    """The removal of a feature without splits changes nothing, so only the link acts."""
     rows = np.column_stack([X, np.zeros(len(X))])
     for target, kind, loss in (
         (BINARY, cb.CatBoostClassifier, "Logloss"),
@@ -95,7 +95,7 @@ def test_nodes_without_cover_count_nothing():
 
 
 def test_trees_without_leaf_weights(tmp_path):
-    """Files may leave them out: margins and empirical weights need none."""
+    """Files may omit leaf weights, which margins and empirical weights do not need."""
     model = regressor()
     content = to_json(model, tmp_path)
     for tree in content["oblivious_trees"]:
@@ -105,7 +105,7 @@ def test_trees_without_leaf_weights(tmp_path):
     with pytest.raises(ValueError, match="needs node covers, which this CatBoost does not have"):
         GlexDecomposer(bare, weighting="path_dependent").fit(X)
     expected = GlexDecomposer(model).fit(X).transform(X)
-    assert_allclose(GlexDecomposer(bare).fit(X).transform(X), expected, **FLOAT64)  # what JSON rounds
+    assert_allclose(GlexDecomposer(bare).fit(X).transform(X), expected, **FLOAT64)  # JSON rounds values.
 
 
 # -- missing values, borders, scale, early stopping --------------------------------------------------
@@ -115,7 +115,7 @@ def test_trees_without_leaf_weights(tmp_path):
 def test_missing_values_go_where_catboost_sends_them(mode):
     rows = np.nan_to_num(X, nan=7.0) if mode == "Forbidden" else X
     model = regressor(rows=rows, nan_mode=mode)
-    probe = TestContract().rows(model)  # column 3 has no missing values in training
+    probe = TestContract().rows(model)  # Column 3 has no missing values in training.
     probe[::3, 3] = np.nan
     decomposer = GlexDecomposer(model).fit(rows)
     with np.errstate(over="ignore"):

@@ -63,7 +63,7 @@ def one_hot(policy="SymmetricTree", rows=FRAME, features=CATEGORICAL, **params):
 
 
 def variants():
-    """The same rows in all containers that hold strings."""
+    """Return the same rows in all containers that hold strings."""
     polars = pytest.importorskip("polars")
     both = pd.concat([FRAME, UNSEEN], ignore_index=True)
     return {
@@ -118,7 +118,7 @@ def test_categories_have_their_names_on_axes():
     assert_allclose(table.evaluate(rows), table.values[at], **FLOAT64)
     assert set(decomposer.feature_axis("floor").edges) <= {-1, 0, 1, 2, 3}
     few = GlexDecomposer(one_hot()).fit(FRAME[FRAME["town"] == "Ulm"])
-    assert "Ulm" in few.feature_axis("town").edges  # the others keep the model's codes
+    assert "Ulm" in few.feature_axis("town").edges  # Absent categories keep the model's codes.
 
 
 def test_integer_arrays_and_sparse_matrices():
@@ -177,7 +177,7 @@ def test_target_statistics_are_refused():
     with pytest.raises(ValueError, match=r"CTRs.*\['floor', 'town'\].*one_hot_max_size.*TargetEncoder"):
         GlexDecomposer(model).fit(FRAME)
     pipeline = make_pipeline(TargetEncoder(), cb.CatBoostRegressor(**SMALL))
-    encoded = GlexDecomposer(pipeline).fit(FRAME[["town"]], PRICE)  # the way out
+    encoded = GlexDecomposer(pipeline).fit(FRAME[["town"]], PRICE)  # The error message suggests this.
     assert_allclose(
         total(encoded, FRAME[["town"]])[:, 0], encoded.estimator_.predict(FRAME[["town"]]), **FLOAT64
     )
@@ -203,7 +203,9 @@ def test_unfitted_base_class():
         find_reader(cb.CatBoost(SMALL))(cb.CatBoost(SMALL))
     with pytest.raises(ValueError, match=r"requires y|not fitted"):
         GlexDecomposer(cb.CatBoost(SMALL)).fit(X)
-    GlexDecomposer(cb.CatBoostRegressor(**SMALL)).fit(X, SIGNAL)  # no warning that it was fitted already
+    GlexDecomposer(cb.CatBoostRegressor(**SMALL)).fit(
+        X, SIGNAL
+    )  # This must not warn that it was fitted before.
 
 
 # -- fitted here -----------------------------------------------------------------------------------
@@ -231,7 +233,7 @@ def test_clone_mode_with_categories():
     estimator = cb.CatBoostRegressor(**SMALL, cat_features=CATEGORICAL, one_hot_max_size=20)
     decomposer = GlexDecomposer(estimator).fit(FRAME, PRICE)
     assert_allclose(total(decomposer, UNSEEN), margin_of(decomposer.estimator_, UNSEEN), **FLOAT64)
-    estimator.set_params(cat_features=tuple(CATEGORICAL))  # a search clones it: CatBoost copies lists
+    estimator.set_params(cat_features=tuple(CATEGORICAL))  # A search clones it, and CatBoost copies lists.
     search = GridSearchCV(GlexDecomposer(estimator), {"max_interaction": [1, 2]}, scoring=lambda *_: 0.0)
     assert search.fit(FRAME, PRICE).best_params_ == {"max_interaction": 1}
     array = FRAME.to_numpy(dtype=object)
@@ -254,7 +256,7 @@ def test_pickled_decomposer():
     assert_array_equal(again.transform(FRAME), decomposer.transform(FRAME))
 
 
-# What CatBoost itself refuses, or does otherwise; it lists these among its own expected failures.
+# CatBoost itself fails these checks, and lists them among its own expected failures.
 REFUSED = {
     "check_estimator_sparse_tag": "CatBoost takes no sparse arrays",
     "check_estimator_sparse_array": "CatBoost takes no sparse arrays",

@@ -113,7 +113,7 @@ def test_wrapper_and_booster_count_trees_up_to_the_best_iteration_as_each_predic
     wrapper = regressor(n_estimators=20)
     wrapper.booster_.best_iteration = 5
     np.testing.assert_allclose(total(decompose(wrapper), X)[:, 0], wrapper.predict(X), atol=SUMS)
-    # a copy that LightGBM makes by way of text has forgotten the best iteration, but not the later trees
+    # LightGBM copies by way of text, which keeps the later trees but not the best iteration.
     copied = clone(GlexDecomposer(kept)).fit(X)
     np.testing.assert_allclose(total(copied, X)[:, 0], copied.estimator_.predict(X), atol=SUMS)
 
@@ -176,7 +176,7 @@ def test_zeros_missing_in_some_iterations_only():
     mixed = lgb.train(params, lgb.Dataset(with_nan, SIGNAL), 8, init_model=first)
     with pytest.raises(ValueError, match="zero_as_missing"):
         decompose(mixed)
-    # without missing values there is nothing that contradicts
+    # The last value is for missing. values there is nothing that contradicts
     mixed = lgb.train({**params, "use_missing": False}, lgb.Dataset(SKEWED, SIGNAL), 8, init_model=first)
     rows = TestContract().rows(mixed)
     np.testing.assert_allclose(total(decompose(mixed), rows), raw(mixed, rows), atol=SUMS)
@@ -200,7 +200,7 @@ def test_forest_is_the_mean_of_its_trees(model_of):
 
 @st.composite
 def models_and_rows(draw):
-    """A random booster, its training rows, and rows on and beside its thresholds."""
+    """Draw a random booster, its training rows, and rows on and beside its thresholds."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     d = draw(st.integers(1, 5))
     data = np.round(rng.normal(size=(90, d)), draw(st.sampled_from([0, 1, 8])))
@@ -260,7 +260,7 @@ def test_splits_on_missing_values_alone_have_tables_and_plots(model_of, plt):
     background = np.where(np.isnan(X), np.nan, 0.0)
     decomposer = decompose(model_of("split by NaN only"), background=background)
     component = decomposer.components_[0]
-    assert component.edges[0].tolist() == []  # every number goes left of x <= inf
+    assert component.edges[0].tolist() == []  # Every number goes left at x <= inf.
     np.testing.assert_allclose(
         component.values[[0, -1]], component.evaluate(np.array([[0.0] * D, [np.nan] * D])), rtol=0, atol=0
     )

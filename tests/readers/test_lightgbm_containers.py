@@ -45,7 +45,7 @@ def test_arrays_of_other_types_are_cast_as_lightgbm_casts_them():
         np.testing.assert_allclose(
             total(decompose(model, background=rows), rows), raw(model, rows), atol=SUMS
         )
-    frame = pd.DataFrame(integers)  # LightGBM makes float64 of these
+    frame = pd.DataFrame(integers)  # LightGBM converts these to float64.
     np.testing.assert_allclose(total(decompose(model, background=frame), frame), raw(model, frame), atol=SUMS)
     small = booster(data=(X > 0).astype(float))
     rows = X > 0
@@ -86,9 +86,9 @@ def test_categories_of_data_frames_count_by_value(loaded):
     decomposer = decompose(model, background=FRAME)
     assert list(decomposer._model_names) == list(FRAME.columns)
     other = FRAME.copy()
-    other["town"] = pd.Categorical(FRAME["town"].astype(object), list("zoiuytrewq"))  # other codes, one more
+    other["town"] = pd.Categorical(FRAME["town"].astype(object), list("zoiuytrewq"))
     other["level"] = FRAME["level"].cat.reorder_categories(["high", "low", "mid"])
-    other.loc[:5, "town"] = "z"  # never seen: goes where missing goes
+    other.loc[:5, "town"] = "z"  # An unseen category goes where missing values go.
     other["year"] = FRAME["year"].cat.rename_categories({2000: 1999})
     for frame in (FRAME, other, FRAME[:1]):
         np.testing.assert_allclose(total(decomposer, frame), raw(model, frame), atol=SUMS)
@@ -96,7 +96,7 @@ def test_categories_of_data_frames_count_by_value(loaded):
     phi = model.predict(other, pred_contrib=True)
     np.testing.assert_allclose(weighted.shap_values(other), phi[:, :-1], rtol=0, atol=SUMS)
     assert set(decomposer.feature_axis("town").edges) <= set("qwertyuio")
-    # fitted on codes: data frames later are read by value all the same
+    # Data frames count by value even after a fit on codes.
     codes = FRAME.apply(lambda c: c.cat.codes.replace(-1, np.nan) if c.dtype == "category" else c).to_numpy(
         float
     )

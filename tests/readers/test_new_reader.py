@@ -22,19 +22,19 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, D)).round(1)
 X[RNG.random(X.shape) < 0.1] = np.nan
 Y = np.nan_to_num(X[:, 0] * X[:, 1]) + np.isnan(X[:, 2])
-# float64 sums of a dozen terms
+# These are float64 sums of a dozen terms.
 TOLERANCE = {"rtol": 0, "atol": 1e-12}
 WEIGHTINGS = ["empirical", "path_dependent"]
 
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
-    """The line of registration."""
+    """Register the reader."""
     monkeypatch.setitem(_registry._READERS, "tests.support.acorn", "tests.support.acorn_reader")
 
 
 def by_hand():
-    """A feature split twice, a tree without a split, infinite and signed-zero thresholds, NaN on either side."""
+    """Build trees with a feature split twice, no split, infinite and signed-zero thresholds, NaN on both sides."""
     inner = Split(0, 0.5, True, Leaf(1.0, 2), Leaf(-2.0, 1), 3)
     deep = Split(1, -0.0, False, inner, Split(0, -0.25, False, Leaf(3.0, 4), Leaf(0.5, 2), 6), 9)
     return Acorn([deep, Leaf(0.125, 9), Split(2, np.inf, False, Leaf(-1.0, 8), Leaf(5.0, 1), 9)], 0.75, D)
@@ -82,7 +82,7 @@ class TestContract(ReaderContract):
 
 
 def test_fitted_here():
-    """In a pipeline, on a data frame, and as a member of a voting ensemble; infinities are refused, as by the model."""
+    """Fit in a pipeline, on a data frame, and as a member of a voting ensemble; refuse infinities as the model does."""
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     decomposer = GlexDecomposer(make_pipeline(StandardScaler(), AcornRegressor())).fit(frame, Y)
     margin = decomposer.estimator_.predict(frame)

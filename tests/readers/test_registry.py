@@ -47,7 +47,7 @@ from tests.support.oracles import total
 
 
 class MyForest(RandomForestRegressor):
-    """A user's own subclass, in a module of the user's."""
+    """Derive from a forest, as a user may do in another module."""
 
 
 class MyMean(RegressorMixin, BaseEstimator):
@@ -81,7 +81,7 @@ def test_pipelines_and_frozen_estimators():
     member = FrozenEstimator(RandomForestRegressor(**FOREST).fit(X, Y))
     model = voting(member, DecisionTreeRegressor(**TREE)).fit(X, Y)
     np.testing.assert_allclose(total(GlexDecomposer(model).fit(X), X)[:, 0], model.predict(X), atol=EXACT)
-    # a member that was dropped has no weight
+    # A dropped member has no weight.
     model = voting(member, DecisionTreeRegressor(**TREE), "drop", weights=[1, 2, 7]).fit(X, Y)
     np.testing.assert_allclose(total(GlexDecomposer(model).fit(X), X)[:, 0], model.predict(X), atol=EXACT)
 

@@ -101,7 +101,7 @@ class TestContract(ReaderContract):
 @pytest.mark.parametrize("name", ["forest", "boosting", "hist", "tree"])
 def test_interventional_shap_values(name, model_of):
     model = model_of(name)
-    # beside all thresholds: shap rounds them to float32, and sends rows on them the wrong way then
+    # Rows lie beside all thresholds, since shap rounds these to float32.
     off = X + np.random.default_rng(2).uniform(0.01, 0.04, X.shape)
     explainer = shap.TreeExplainer(model, off[100:180], feature_perturbation="interventional")
     ours = GlexDecomposer(model).fit(off[100:180]).shap_values(off[:30])
@@ -117,7 +117,7 @@ def test_partial_dependence_by_recursion_is_path_dependent(name, features, model
     rows = np.zeros((len(grid), 4))
     rows[:, features] = grid
     decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X[:100])
-    initial = 0.0  # the recursion leaves it out
+    initial = 0.0  # The recursion omits the initial value.
     if name == "boosting":
         initial = model.init_.constant_.item()
     elif name.startswith("hist"):
@@ -165,7 +165,7 @@ def frames():
 
 def test_categories_of_data_frames_count_by_value():
     frame = frames()
-    model = HistGradientBoostingRegressor(**HIST).fit(frame, Y)  # categories from the dtype
+    model = HistGradientBoostingRegressor(**HIST).fit(frame, Y)  # It finds categories by the dtype.
     decomposer = GlexDecomposer(model).fit(frame)
     other = frame.copy()
     other["city"] = other["city"].cat.reorder_categories(["kyiv", "lima", "bern", "oslo", "rome"])
@@ -173,7 +173,9 @@ def test_categories_of_data_frames_count_by_value():
     strings = frame.assign(city=frame["city"].astype(object))
     np.testing.assert_array_equal(decomposer.transform(strings), decomposer.transform(frame))
     other = frame.copy()
-    other["city"] = other["city"].cat.rename_categories({"bern": "paris"})  # unknown to the model: missing
+    other["city"] = other["city"].cat.rename_categories(
+        {"bern": "paris"}
+    )  # An unknown category counts as missing.
     other.loc[5, "city"] = None
     np.testing.assert_allclose(total(decomposer, other)[:, 0], model.predict(other), rtol=0, atol=EXACT)
     assert np.abs(model.predict(other) - model.predict(frame)).max() > 0.1
@@ -228,7 +230,7 @@ def test_values_that_the_model_refuses_are_refused(model_of):
         rows[2, 0] = value
         with pytest.raises(ValueError, match="infinity or a value too large for float32 in column 0"):
             GlexDecomposer(model_of("forest")).fit(X).transform(rows)
-    # a removed column never matters
+    # A removed column never matters.
     remover = FeatureRemover(model_of("boosting"), [0]).fit(X)
     np.testing.assert_array_equal(remover.predict(rows), remover.predict(X[:5]))
     with pytest.raises(ValueError, match="Input X contains infinity"):
@@ -245,7 +247,7 @@ def test_trees_that_saw_no_missing_values_take_them_where_the_model_does(model_o
 
 
 def failures_of_the_models_own(estimator):
-    """Of scikit-learn's models: rows drawn, binned or counted are not the same with weights as repeated."""
+    """Return the checks that the wrapped models fail, since they draw, bin or count rows whatever their weights."""
     return {
         f"check_sample_weight_equivalence_on_{kind}_data": "so does the wrapped model"
         for kind in ("dense", "sparse")
@@ -258,7 +260,7 @@ def failures_of_the_models_own(estimator):
         GlexDecomposer(RandomForestRegressor(n_estimators=3, max_depth=3, random_state=0)),
         GlexDecomposer(HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=4, min_samples_leaf=2)),
         GlexDecomposer(IsolationForest(n_estimators=3, max_samples=8, random_state=0)),
-        # the checks put missing values into the first column
+        # The checks put missing values into the first column.
         FeatureRemover(GradientBoostingRegressor(n_estimators=3, max_depth=2, random_state=0), [-1]),
         FeatureRemover(RandomForestClassifier(n_estimators=3, max_depth=3, random_state=0), [0]),
         FeatureRemover(IsolationForest(n_estimators=20, random_state=0), [0]),

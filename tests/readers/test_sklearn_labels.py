@@ -59,12 +59,12 @@ def test_isolation_forests_are_fitted_without_a_target():
 
 TIED = np.repeat([[0, 0], [0, 0], [1, 0], [2, 0]], 50, axis=0).astype(
     float
-)  # half of the rows at [0, 0] are 1
+)  # Half of the rows at [0, 0] are in class 1.
 TIED_LABELS = np.repeat([0, 1, 1, 0], 50)
 
 
 def check_labels(model, features, rows, background):
-    """A feature that no tree splits on changes no label, whatever the rounding; nor does ``strength=0``."""
+    """Require the model's own labels after the removal of an unused feature, and with ``strength=0``."""
     expected = model.predict(rows)
     np.testing.assert_array_equal(FeatureRemover(model, features).fit(background).predict(rows), expected)
     np.testing.assert_array_equal(
@@ -96,7 +96,7 @@ def test_even_odds_go_to_the_first_class_elsewhere(kind):
 
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
 def test_tied_votes_of_a_forest(kind):
-    """50 of 100 trees vote for each class: a sum of hundredths is not quite one half."""
+    """With 50 of 100 votes for each class, a sum of hundredths is not exactly one half."""
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.normal(size=(600, 3)), np.zeros(600)])
     model = kind(random_state=0).fit(rows[:300], rng.integers(0, 2, 300))

@@ -31,7 +31,7 @@ X = RNG.normal(size=(200, 3))
 SIGNAL = X[:, 0] * X[:, 1] + X[:, 2]
 CLASSES = np.digitize(SIGNAL, [-0.5, 0.5])
 OPERATORS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
-# Sums of a few dozen terms of size 1, in the type that GTIL sums in.
+# GTIL sums a few dozen terms of size 1 in this type.
 TOLERANCE = {"float32": {"rtol": 1e-5, "atol": 1e-5}, "float64": {"rtol": 1e-12, "atol": 1e-12}}
 
 
@@ -56,7 +56,7 @@ def random_model(
     link="identity",
     **link_params,
 ):
-    """Any model: random thresholds (many of them the same), directions, operators and leaves."""
+    """Build a model with random thresholds (many of them equal), directions, operators and leaves."""
     n_targets = shape[0]
     one = -1 if n_classes > 1 else 0
     annotation = [t % n_classes if per_class else one for t in range(n_trees)]
@@ -120,7 +120,7 @@ def random_model(
 
 
 def awkward_rows(n=300, seed=1, categorical=()):
-    """Values on thresholds and a step beside them in either type, missing, infinite, huge."""
+    """Draw values on thresholds, one step beside them in either type, missing, infinite and huge ones."""
     rng = np.random.default_rng(seed)
     at = np.concatenate([np.float32([-0.5, 0, 0.1, 1]).astype(float), [0.1]])
     single = at.astype(np.float32)
@@ -193,13 +193,13 @@ def test_cover_is_sum_hess_or_else_data_count():
     assert_allclose(decomposer.shap_values(X), own[:, :3], **TOLERANCE["float32"])
     forest = RandomForestRegressor(10, max_depth=4, random_state=0).fit(
         X, SIGNAL
-    )  # sum_hess counts the bootstrap
+    )  # sum_hess counts the bootstrap sample.
     shap = pytest.importorskip("shap")
     own = shap.TreeExplainer(forest, feature_perturbation="tree_path_dependent").shap_values(X)
     model = treelite.sklearn.import_model(forest)
     decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X)
     assert_allclose(decomposer.shap_values(X), own, rtol=1e-9, atol=1e-9)
-    # treelite's data_count where there is nothing else
+    # Without sum_hess the cover is data_count.
     counted = random_model(np.random.default_rng(3), cover="data_count")
     summed = random_model(np.random.default_rng(3), cover="sum_hess")
     ours = [GlexDecomposer(m, weighting="path_dependent").fit(X).shap_values(X) for m in (counted, summed)]
@@ -232,7 +232,7 @@ def test_links(link, run_onnx):
     several = link in ("identity_multiclass", "softmax", "multiclass_ova")
     params = {"n_classes": 3, "shape": (1, 3)} if several else {}
     model = random_model(np.random.default_rng(1), kind="float64", link=link, **params, **LINKS[link])
-    for strength in (0, 1e-300):  # by GTIL, and by the leaves and our inverse link
+    for strength in (0, 1e-300):  # GTIL computes the first, the leaves and the inverse link the second.
         remover = FeatureRemover(model, ["x0"], strength=strength).fit(X)
         assert_allclose(remover.predict(X).reshape(len(X), -1), gtil(model, X, margin=False), rtol=1e-7)
     remover = FeatureRemover(model, ["x0"]).fit(X)
@@ -243,7 +243,7 @@ def test_links(link, run_onnx):
         remover.predict(X).reshape(len(X), -1),
         rtol=1e-4,
         atol=1e-6,
-    )  # sums in float32
+    )  # ONNX sums in float32.
 
 
 def test_imported_models():
@@ -270,13 +270,13 @@ def test_data_frames_and_sparse_matrices():
     decomposer = GlexDecomposer(model).fit(frame)
     assert_array_equal(decomposer.transform(frame), reference.transform(rows))
     assert decomposer.get_feature_names_out()[0] == "a"
-    # a categorical column counts by its codes
+    # A categorical column counts by its codes.
     frame["c"] = pd.Categorical.from_codes(rows[:, 2].astype(int), list("uvwxyz"))
     assert_array_equal(GlexDecomposer(model).fit(frame).transform(frame), reference.transform(rows))
     assert FeatureRemover(model, ["b"], strength=0).fit(frame).predict(frame) == pytest.approx(
         gtil(model, rows)[:, 0]
     )
-    rows[rows < 0.5] = 0  # what a sparse matrix leaves out is missing to GTIL
+    rows[rows < 0.5] = 0  # Entries that a sparse matrix does not store are missing for GTIL.
     for kind in (sp.csr_matrix, sp.csc_matrix, sp.csr_array):
         decomposer = GlexDecomposer(model).fit(kind(rows))
         assert_allclose(

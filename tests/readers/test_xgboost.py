@@ -69,7 +69,7 @@ def custom_objective():
 
 
 def refreshed():
-    """Trees whose covers are of other data: some nodes have none."""
+    """Return trees with the covers of other data, so that some nodes have none."""
     old = booster()
     other = np.column_stack([np.abs(X[:, :1]) + 0.5, X[:, 1:]])
     params = {"process_type": "update", "updater": "refresh", "refresh_leaf": False, "nthread": 1}
@@ -234,7 +234,7 @@ def test_models_are_what_their_names_say(model_of):
 
 def test_gblinear_is_refused():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it is deprecated
+        warnings.simplefilter("ignore")  # gblinear is deprecated.
         model = xgb.XGBRegressor(booster="gblinear", n_estimators=2).fit(np.nan_to_num(X), SIGNAL)
     with pytest.raises(ValueError, match="gblinear"):
         GlexDecomposer(model).fit(X)
@@ -253,7 +253,7 @@ def test_what_treelite_does_not_know_is_refused(monkeypatch, model_of):
 
 @st.composite
 def models_and_rows(draw):
-    """A small fitted model, and rows that include its thresholds, their neighbours, missing and infinite values."""
+    """Draw a small fitted model, and rows with its thresholds, their neighbours, missing and infinite values."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     d = draw(st.integers(1, 5))
     X = np.round(rng.normal(size=(80, d)), draw(st.sampled_from([0, 1, 8])))
@@ -268,7 +268,7 @@ def models_and_rows(draw):
         "n_jobs": 1,
     }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # booster="dart" is deprecated from XGBoost 3.4 on
+        warnings.simplefilter("ignore")  # XGBoost 3.4 deprecates booster="dart".
         if draw(st.booleans()):
             labels = np.unique(np.digitize(y, [-0.5, 0.5]), return_inverse=True)[1]
             model = xgb.XGBClassifier(**params, rate_drop=0.3).fit(X, labels)

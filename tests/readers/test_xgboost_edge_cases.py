@@ -29,8 +29,8 @@ from tests.support.oracles import (
 
 
 def test_values_beside_thresholds_go_the_way_of_float32():
-    # thresholds of "exact" lie halfway between data values: on data rounded to 0.1 the float64 of 0.1, 0.2,
-    # ... lies beside the float32 threshold, and sums of components do not notice a row gone astray
+    # Thresholds of "exact" lie halfway between data values. For data in tenths, the float64 values lie beside the
+    # float32 thresholds. Sums of components would not show a row on the wrong side.
     rng = np.random.default_rng(0)
     X = rng.integers(0, 30, size=(400, 3)) / 10
     y = X[:, 0] * X[:, 1] + (X[:, 2] > 1.5)
@@ -42,7 +42,7 @@ def test_values_beside_thresholds_go_the_way_of_float32():
 
 @pytest.mark.parametrize("tree_method", ["exact", "hist"])
 def test_integers_near_two_to_the_24th(tree_method):
-    # 2^24 + 1 has no float32: it is 2^24 for the model
+    # float32 has no 2^24 + 1, so the model sees 2^24.
     rng = np.random.default_rng(0)
     X = 2.0**24 + rng.integers(-4, 8, size=(200, 2))
     y = (X[:, 0] > 2**24) * 1.0 + (X[:, 1] >= 2**24 + 2) * (X[:, 0] < 2**24 + 4)
@@ -52,7 +52,7 @@ def test_integers_near_two_to_the_24th(tree_method):
 
 
 def test_a_threshold_beyond_those_above_it_keeps_only_missing_values():
-    # "exact" splits present from missing values at twice the node's largest value, past its parent's cut
+    # "exact" separates missing values at twice the node's largest value, beyond its parent's cut.
     x = np.append(np.linspace(-1, 1, 201), np.full(40, np.nan))[:, None]
     y = np.where(np.isnan(x[:, 0]), 10, np.where(x[:, 0] > 0.5, 50, 0.0))
     model = xgb.XGBRegressor(n_estimators=1, max_depth=2, tree_method="exact", n_jobs=1).fit(x, y)
@@ -130,7 +130,7 @@ def test_stored_zeros_of_a_sparse_matrix_are_zeros():
 
 def test_every_form_of_an_array_gives_the_same():
     X, y = make_numbers()
-    X = np.round(X * 4)  # whole numbers: exact in every type
+    X = np.round(X * 4)  # Whole numbers are exact in every type.
     model = xgb.XGBRegressor(**SMALL).fit(X, y)
     decomposer = GlexDecomposer(model).fit(X)
     expected = decomposer.transform(X)
@@ -170,18 +170,18 @@ def test_one_row_one_column_one_term(weighting):
     assert decomposer.shap_values(column[:1]).shape == (1, 1)
     assert decomposer.shap_interaction_values(column[:1]).shape == (1, 1, 1)
     np.testing.assert_allclose(total(decomposer, column)[:, 0], model.predict(column), rtol=0, atol=1e-5)
-    # a background of one row
+    # The background may have one row.
     model = xgb.XGBRegressor(**SMALL).fit(X, y)
     decomposer = GlexDecomposer(model, weighting=weighting).fit(X[:1])
     np.testing.assert_allclose(total(decomposer, X)[:, 0], model.predict(X), rtol=0, atol=1e-5)
     if weighting == "empirical":
         np.testing.assert_allclose(decomposer.intercept_, model.predict(X[:1])[0], rtol=0, atol=1e-5)
         np.testing.assert_allclose(decomposer.transform(X[:1]), 0, atol=1e-12)
-    # no term at all
+    # The model may have no term.
     decomposer = GlexDecomposer(xgb.XGBRegressor(**SMALL).fit(X, np.ones(len(X))), weighting=weighting).fit(X)
     assert decomposer.transform(X).shape == (len(X), 0)
     assert decomposer.strongest_components() == []
-    # one term only: a single stump
+    # A single stump has one term.
     model = xgb.XGBRegressor(n_estimators=1, max_depth=1, n_jobs=1).fit(X, y)
     decomposer = GlexDecomposer(model, weighting=weighting).fit(X)
     assert decomposer.n_components_ == 1
@@ -192,7 +192,7 @@ def test_one_row_one_column_one_term(weighting):
 
 
 def test_leaf_values_are_those_of_the_leaf_with_exact_and_adaptive_leaves():
-    # base_weights differ from the leaf's value in "exact" (not scaled) and where leaves become quantiles
+    # base_weights differ from leaf values for "exact" (not scaled) and for leaves that become quantiles.
     X, y = make_numbers()
     for params in ({"tree_method": "exact", "reg_alpha": 0.5}, {"objective": "reg:absoluteerror"}):
         model = xgb.XGBRegressor(**SMALL, **params).fit(X, 100 * y)
@@ -213,7 +213,7 @@ def test_nodes_without_cover_are_split_evenly():
     if VERSION >= (3, 4):
         phi = model.predict(xgb.DMatrix(X[:50]), pred_contribs=True)[:, :-1]
         np.testing.assert_allclose(decomposer.shap_values(X[:50]), phi, rtol=0, atol=1e-5)
-    check_against_brute_force(model, X[:20], X[20:60])  # no warning: cover does not count there
+    check_against_brute_force(model, X[:20], X[20:60])  # Empirical weights must not warn of the cover.
 
 
 def test_all_classes_are_there():
@@ -240,7 +240,7 @@ def test_all_classes_are_there():
 
 def test_every_background_row_counts():
     X, y = make_numbers(700)
-    X[100:] += 1.5  # the rows after the first hundred are others
+    X[100:] += 1.5  # The first hundred rows differ from the later ones.
     model = xgb.XGBRegressor(**SMALL).fit(X, y)
     decomposer = check_against_brute_force(model, X[:20], X)
     assert len(decomposer.background_.rows) == 700
@@ -248,7 +248,7 @@ def test_every_background_row_counts():
 
 
 def test_roundings_that_go_the_same_way_are_no_misreading():
-    """Small steps onto a large margin: XGBoost's own float32 sum drifts with the number of trees."""
+    """XGBoost's float32 sum of small steps and a large margin drifts with the number of trees."""
     X, y = make_numbers()
     model = xgb.XGBClassifier(
         n_estimators=2000, learning_rate=1, reg_lambda=0, min_child_weight=0, max_depth=6
@@ -291,7 +291,7 @@ def test_interactions_of_224_classes_are_refused_with_their_size():
     model = xgb.XGBClassifier(n_estimators=1, max_depth=1, n_jobs=1).fit(X, np.arange(448) % 224)
     decomposer = GlexDecomposer(model).fit(X)
     many = np.broadcast_to(X[:1], (10_000_000, 6))
-    decomposer._check_X = lambda X: X  # no copy of the rows, either
+    decomposer._check_X = lambda X: X  # Do not copy the rows.
     with pytest.raises(MemoryError, match=r"shape \(224, 6, 6, 10000000\).* take 600\.8 GiB"):
         decomposer.shap_interaction_values(many)
 
@@ -301,7 +301,7 @@ def test_interactions_of_224_classes_are_refused_with_their_size():
 
 @pytest.fixture(scope="module")
 def wide():
-    """A model whose leaves have up to 20 path features: a chain of splits, each on the next feature."""
+    """Return a model whose leaves have up to 20 path features: a chain of splits, each on the next feature."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 20))
     X[rng.random(X.shape) < 0.02] = np.nan
@@ -342,7 +342,7 @@ def test_shap_values_and_interactions_of_wide_leaves(weighting, wide):
 
 
 def test_wide_leaves_join_in_groups(wide):
-    # the Shapley values of the game between groups, against components of the grouped game by brute force
+    # Compare with the game between groups by brute force.
     model, X = wide
     groups = {
         "low": [f"x{i}" for i in range(8)],

@@ -40,7 +40,7 @@ def test_integer_codes_never_seen(max_cat_to_onehot):
     rows[:11, 0] = [-1, -0.5, 40, 1e9, 2.5, 2**24, 2**24 - 1, np.inf, -np.inf, -0.0, 8.999]
     rows[11:22, 2] = [-1, -0.5, 40, 1e9, 1.5, 2**31, 1e30, np.inf, -np.inf, np.nan, 3]
     check_against_brute_force(model, rows, np.concatenate([X[50:100], rows]))
-    # and the other weighting, from a traverse through the trees
+    # A walk through the trees gives the other weighting.
     game = path_dependent_game(model, rows, [0.0])
     decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X)
     ours = decomposer.shap_values(rows)
@@ -61,7 +61,7 @@ def fit_frame(frame, y, **params):
 
 
 def frame_components(model, rows, background):
-    """Brute force on frames: {S: (n,)}."""
+    """Return the components by brute force on frames: {S: (n,)}."""
     names = list(rows.columns)
 
     def margin(mixed):
@@ -102,7 +102,7 @@ def test_pandas_categories_in_another_order(kind):
     model = fit_frame(frame, y)
     decomposer = GlexDecomposer(model).fit(frame)
     expected = decomposer.transform(frame)
-    # a list: XGBoost reads a reversed view of integers past its end
+    # Use a list: XGBoost reads a reversed view of integers past its end.
     turned = frame.assign(
         kind=frame["kind"].cat.reorder_categories(frame["kind"].cat.categories.tolist()[::-1])
     )
@@ -118,7 +118,7 @@ def test_pandas_categories_in_another_order(kind):
 @pytest.mark.skipif(VERSION < (3, 1), reason="the model does not know its categories, only codes")
 @pytest.mark.parametrize("missing", [0, 1, 2, 50])
 def test_missing_is_compared_with_the_frames_own_codes(missing):
-    """XGBoost compares before it looks categories up: with the codes that they have in this frame."""
+    """XGBoost compares ``missing`` with the codes of this frame, before it looks categories up."""
     rng = np.random.default_rng(0)
     colour, x, n = rng.choice(["blue", "green", "red"], 300), rng.normal(size=300).round(1), np.arange(300)
     frame = pd.DataFrame({"colour": pd.Categorical(colour), "x": x, "noise": 1.0})
@@ -147,7 +147,7 @@ def test_a_pandas_category_never_seen_raises_as_in_xgboost():
         model.predict(unseen)
     with pytest.raises(ValueError, match="zebra"):
         decomposer.transform(unseen)
-    # a category that no row has does no harm here; XGBoost refuses the frame
+    # A category without rows is accepted here; XGBoost refuses such a frame.
     more = frame.assign(kind=frame["kind"].cat.add_categories("zebra"))
     np.testing.assert_array_equal(decomposer.transform(more), decomposer.transform(frame))
 

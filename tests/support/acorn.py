@@ -1,6 +1,6 @@
-"""Acorn, a made-up library of boosted trees that knows nothing of skglex: what the recipe for a reader is tried on.
+"""Define Acorn, a made-up library of boosted trees without any knowledge of skglex, to try the recipe for a reader.
 
-Trees are nested tuples, compared in float64: left on ``x < threshold``, NaN where the split says.
+Trees are nested tuples. Rows go left on ``x < threshold`` in float64; ``nan_left`` directs missing values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Split(NamedTuple):
 
 
 class Acorn:
-    """Trees as they are, grown or built by hand: they predict, and cannot be fitted."""
+    """Hold trees, grown or built by hand: they predict, and cannot be fitted."""
 
     def __init__(self, trees, base, n_features):
         self.trees, self.base, self.n_features = trees, base, n_features
@@ -50,7 +50,7 @@ def _walk(node, X):
 
 
 def _grow(X, residual, depth):
-    """A tree of squared error, that splits at some of the values seen."""
+    """Grow a tree of squared error; it splits at some of the values in X."""
     leaf = Leaf(float(0.5 * residual.mean()), len(X))
     best = (residual**2).sum() - 1e-9, None
     for feature in range(X.shape[1] if depth else 0):

@@ -1,4 +1,4 @@
-"""Acorn's reader, as the recipe in CONTRIBUTING.md has it."""
+"""Read Acorn's models, as the recipe in CONTRIBUTING.md describes."""
 
 from __future__ import annotations
 

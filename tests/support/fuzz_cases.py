@@ -1,4 +1,4 @@
-"""Cases of the fuzzer: a model, a background, rows, and the values expected there."""
+"""Draw the cases of the fuzzer: a model, a background, rows, and the values expected there."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tests.support.trained import trained
 
 @dataclass
 class Case:
-    """What is checked: a model, a background, rows, and what they should give.
+    """Hold a model, a background, rows, and the expected values.
 
-    ``game`` maps rows to the margins of all sets of features (None: nobody knows); ``error`` bounds the rounding
-    of the model's own margin against a sum in float64 (None: to be found). ``codes`` are features of categories.
+    ``game`` maps rows to the margins of all sets of features (None without an oracle); ``error`` bounds the rounding
+    of the model's own margin against a sum in float64 (None until `complete`). ``codes`` are features of categories.
     """
 
     model: Any
@@ -65,7 +65,7 @@ def hand_built_case(seed, *, kind, d, n_trees, max_depth, n_outputs, chain, weig
         rng=rng,
         margin=model.margin,
         game=model.game,
-        # sums of float64 numbers, a few hundred at most, with signs: twice their number of roundings
+        # A few hundred float64 numbers are summed with signs: allow twice their number of roundings.
         error=1e-13 * scale * 2**d,
         hand_built=model,
     )
@@ -94,7 +94,7 @@ def trained_case(seed, library, d, weighting):
 
 
 def complete(case, decomposer):
-    """What a trained model's case needs of the model as it was read: rows at its thresholds, its margin, the oracle."""
+    """Complete the case of a trained model once it is read: rows at its thresholds, its margin, the oracle."""
     read = decomposer._model
     grid, d = read.ensemble.grid, read.input.n_features
     cuts = {int(j): grid.cuts_of(s) for s, j in enumerate(grid.features)}
@@ -106,7 +106,7 @@ def complete(case, decomposer):
         finite=read.input.finite is not False,
         codes=case.codes,
     )
-    if hasattr(case.model, "_predictors"):  # histogram boosting takes finite categories only
+    if hasattr(case.model, "_predictors"):  # Histogram boosting takes finite categories only.
         for j in case.codes:
             case.rows[np.isinf(case.rows[:, j]), j] = np.nan
 

@@ -1,4 +1,4 @@
-"""Random models for the fuzzer: grown by hand, to hold what training seldom makes, and trained by every library."""
+"""Grow random models by hand, which have what training seldom produces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXTREMES += [float(FLOAT32.max), -float(FLOAT32.max), 2.0**24, 2.0**53]
 
 @dataclass(frozen=True)
 class HandBuilt:
-    """Trees as `Nodes`; a child comes after its parent. `read`, below, is the reader for them."""
+    """Hold trees as `Nodes`, a child after its parent; `read` is their reader."""
 
     nodes: Nodes
     n_features: int
@@ -34,7 +34,7 @@ class HandBuilt:
 
     @cached_property
     def share(self):
-        """What each node gets of its parent; half where the parent has no cover."""
+        """Return the share of each node in its parent's cover; one half if the parent has no cover."""
         nodes, share = self.nodes, np.ones(len(self.nodes.left))
         for node in np.flatnonzero(nodes.left >= 0):
             for child in (nodes.left[node], nodes.right[node]):
@@ -42,7 +42,7 @@ class HandBuilt:
         return share
 
     def decisions(self, X):
-        """Which rows go left at every inner node."""
+        """Return which rows go left at every inner node."""
         nodes, X = self.nodes, np.asarray(X, dtype=float)
         if self.as_float32:
             X = to_float32(X).astype(float)
@@ -58,7 +58,7 @@ class HandBuilt:
         return out
 
     def expected(self, X, kept, decisions=None):
-        """The margin where splits on ``kept`` go x's way, others both ways by cover: shape (n, n_outputs)."""
+        """Return the margin if splits on ``kept`` go x's way, others both ways by cover: shape (n, n_outputs)."""
         nodes, width = self.nodes, self.nodes.value.shape[1]
         left = self.decisions(X) if decisions is None else decisions
         out = np.tile(nodes.base, (len(X), 1))
@@ -79,18 +79,18 @@ class HandBuilt:
         return self.expected(X, set(range(self.n_features)))
 
     def game(self, X):
-        """The path-dependent game, of all sets of features."""
+        """Return the path-dependent game of all sets of features."""
         left = self.decisions(X)
         return {s: self.expected(X, set(s), left) for s in subsets(self.n_features)}
 
     def with_columns_permuted(self, order):
-        """The same model, of the columns ``X[:, order]``."""
+        """Return the same model for the columns ``X[:, order]``."""
         position = np.argsort(order)
         return replace(self, nodes=replace(self.nodes, feature=position[self.nodes.feature]))
 
 
 def read(model: HandBuilt) -> SourceModel:
-    """The reader that the tests register for `HandBuilt`."""
+    """Read a `HandBuilt` model; the tests register this reader."""
     return SourceModel(
         ensemble=to_leaves(model.nodes, less_equal=model.less_equal, as_float32=model.as_float32),
         input=InputSpec(n_features=model.n_features),
@@ -100,7 +100,7 @@ def read(model: HandBuilt) -> SourceModel:
 
 
 def cut_pool(rng, n, extreme, single):
-    """Thresholds: few, so that they repeat, some of them neighbours."""
+    """Draw few thresholds, so that they repeat; some of them are neighbours."""
     pool = rng.normal(size=n).round(rng.choice([0, 1, 8]))
     if extreme:
         pool[rng.random(n) < 0.5] = rng.choice(EXTREMES)
@@ -113,9 +113,9 @@ def cut_pool(rng, n, extreme, single):
 
 
 def hand_built(rng, *, d, n_trees, max_depth, n_outputs=1, chain=False, extreme=True, kind="nodes"):
-    """A model grown at random.
+    """Grow a model at random.
 
-    ``kind`` restricts it to what can be written down: "xgboost" (float32 thresholds, ``<``, one output, finite),
+    ``kind`` restricts it to models of a library: "xgboost" (float32 thresholds, ``<``, one output, finite),
     "treelite" (no categories, one output).
     """
     single = kind != "nodes" or rng.random() < 0.5
@@ -126,7 +126,7 @@ def hand_built(rng, *, d, n_trees, max_depth, n_outputs=1, chain=False, extreme=
     if kind == "xgboost":
         pools = [np.clip(pool, -FLOAT32.max, FLOAT32.max) for pool in pools]
     categorical = (rng.random(d) < 0.25) & (kind != "treelite")
-    used = rng.random(d) < 0.8  # the others are never split on
+    used = rng.random(d) < 0.8  # There are no splits on the other features.
     used[rng.integers(d)] = True
     rows, roots, categories = [], [0], {}
     for _ in range(n_trees):
@@ -136,7 +136,7 @@ def hand_built(rng, *, d, n_trees, max_depth, n_outputs=1, chain=False, extreme=
             node, depth = pending.pop()
             grow = depth < max_depth and (chain or rng.random() < 0.85 - 0.5 * (depth == 0) * rng.random())
             j = int(rng.choice(np.flatnonzero(used)))
-            # siblings lie side by side: XGBoost relies on it
+            # XGBoost relies on siblings side by side.
             children = (len(rows), len(rows) + 1) if grow else (-1, -1)
             rows[node] = [*children, j, rng.choice(pools[j]), rng.random() < 0.5]
             if grow:
@@ -185,7 +185,7 @@ def hand_built(rng, *, d, n_trees, max_depth, n_outputs=1, chain=False, extreme=
 
 
 def to_xgboost(model: HandBuilt) -> xgb.Booster:
-    """The model as an XGBoost booster, through its JSON."""
+    """Return the model as an XGBoost booster, through its JSON."""
     nodes, d = model.nodes, model.n_features
     start = xgb.train({"max_depth": 1, "base_score": 0.5}, xgb.DMatrix(np.zeros((2, d)), np.arange(2.0)), 1)
     content = json.loads(start.save_raw("json"))
@@ -246,7 +246,7 @@ def _tree_json(model, tree):
 
 
 def to_treelite(model: HandBuilt) -> treelite.Model:
-    """The model built with treelite's own builder."""
+    """Return the model as treelite's own builder builds it."""
     from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
 
     nodes = model.nodes
@@ -289,7 +289,7 @@ def to_treelite(model: HandBuilt) -> treelite.Model:
 
 
 def rows_at(rng, cuts, n, d, *, finite=False, codes=()):
-    """Random rows, most of their values on a cut of the feature or one step beside it, in float64 and in float32.
+    """Draw rows; most values lie on a cut of the feature or one step beside it, in float64 and in float32.
 
     ``cuts`` maps features to thresholds, ``codes`` are features of categories, ``finite`` is as in `InputSpec`.
     """
@@ -314,11 +314,11 @@ def rows_at(rng, cuts, n, d, *, finite=False, codes=()):
                 above,
                 below,
             ]
-            beside += [t / 2 + above / 2, t / 2 + below / 2]  # where a cast to float32 turns over
+            beside += [t / 2 + above / 2, t / 2 + below / 2]  # A cast to float32 changes its direction here.
         on = np.choose(rng.integers(0, len(beside), n), beside)
         X[:, j] = np.where(rng.random(n) < 0.8, on, X[:, j])
     if finite:
-        X = np.clip(X, -1e30, 1e30)  # what is cast to float32, too
+        X = np.clip(X, -1e30, 1e30)  # This is finite in float32, too.
         if finite == "allow-nan":
             X[rng.random(X.shape) < 0.1] = np.nan
         return X
@@ -342,7 +342,7 @@ def cuts_of(model: HandBuilt):
 
 
 def scale_of(model: HandBuilt):
-    """The largest margin there may be."""
+    """Return a bound on the margin."""
     nodes = model.nodes
     largest = [np.abs(nodes.value[a:b]).max() for a, b in zip(nodes.roots[:-1], nodes.roots[1:])]
     return float(np.abs(nodes.base).max() + sum(largest))

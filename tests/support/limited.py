@@ -1,6 +1,6 @@
 """Run one method under a hard limit of memory; started by tests/utils/test_memory.py.
 
-Arguments: the method, rows, MiB of working memory, MiB that may be allocated beyond the result; 0: say the peak.
+Arguments: the method, rows, MiB of working memory, MiB that may be allocated beyond the result (0: print the peak).
 """
 
 import resource
@@ -22,7 +22,7 @@ model = XGBRegressor(n_estimators=200, max_depth=6, n_jobs=1).fit(
     small, small[:, 0] * small[:, 1] + small[:, 2]
 )
 weighting = "path_dependent" if "path" in sys.argv[1] else "empirical"
-warnings.simplefilter("ignore")  # tables that get no memory
+warnings.simplefilter("ignore")  # Components without a table warn.
 
 
 def work(X):
@@ -36,12 +36,12 @@ def work(X):
 
 
 def size():
-    """Address space, and resident memory at its peak, in bytes."""
+    """Return the address space, and the peak of resident memory, in bytes."""
     status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["VmSize"].split()[0]) << 10, int(status["VmHWM"].split()[0]) << 10
 
 
-for rows in (small[:1], small):  # compiles, and starts what threads there are
+for rows in (small[:1], small):  # Compile the kernels, and start all threads.
     work(rows)
 before, resident = size()
 width = {"transform": 46 + 10, "shap": 10}.get(method.split("_")[0], 1)

@@ -1,4 +1,4 @@
-"""Slow and plain statements of what the package computes, from the model's own predictions or its JSON."""
+"""Compute what the package computes, slowly and plainly, from the model's own predictions or its JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EPSILON = float(np.finfo(np.float32).eps)
 
 
 def subsets(d):
-    """All sets of features, by size."""
+    """Return all sets of features, by size."""
     return [s for k in range(d + 1) for s in combinations(range(d), k)]
 
 
@@ -32,7 +32,7 @@ def model_margin(model, X):
 
 
 def brute_force_game(margin, X, background, weight=None):
-    """v_S(x): the mean margin with x_S set and the rest of the background's rows; {S: (n, n_outputs)}."""
+    """Return v_S(x), the mean margin with x_S and the rest from the background's rows; {S: (n, n_outputs)}."""
     X, background = np.asarray(X), np.asarray(background)
     n, d = X.shape
     out = {}
@@ -45,7 +45,7 @@ def brute_force_game(margin, X, background, weight=None):
 
 
 def game_components(game):
-    """m_S = sum over V in S of (-1)^(|S| - |V|) v_V."""
+    """Return m_S = sum over V in S of (-1)^(|S| - |V|) v_V."""
     return {
         s: sum((-1) ** (len(s) - k) * game[v] for k in range(len(s) + 1) for v in combinations(s, k))
         for s in game
@@ -53,7 +53,7 @@ def game_components(game):
 
 
 def shapley_values(components, d):
-    """phi_k = sum over S with k of m_S / |S|; shape (n, d, n_outputs)."""
+    """Return phi_k = sum over S with k of m_S / |S|; shape (n, d, n_outputs)."""
     first = components[()]
     phi = np.zeros((len(first), d, first.shape[1]))
     for s, m in components.items():
@@ -63,7 +63,7 @@ def shapley_values(components, d):
 
 
 def shapley_interactions(components, d):
-    """Half the Shapley interaction index off the diagonal, rows that sum to phi; (n, d, d, n_outputs)."""
+    """Return half the Shapley interaction index off the diagonal, with rows that sum to phi; (n, d, d, n_outputs)."""
     phi = shapley_values(components, d)
     out = np.zeros((len(phi), d, d, phi.shape[2]))
     for s, m in components.items():
@@ -76,7 +76,7 @@ def shapley_interactions(components, d):
 
 
 def total(decomposer, X):
-    """Intercept plus columns, shape (n_samples, n_outputs)."""
+    """Return the intercept plus all columns, shape (n_samples, n_outputs)."""
     intercept = np.atleast_1d(decomposer.intercept_)
     return intercept + decomposer.transform(X).reshape(X.shape[0], len(intercept), -1).sum(axis=2)
 
@@ -112,13 +112,13 @@ def check_game(decomposer, rows, game, atol, intercept=True):
 
 
 def read_json(model):
-    """Trees (dicts), their weights and their outputs; the trees that the model's predict counts."""
+    """Return the trees (dicts) that the model's predict counts, their weights and their outputs."""
     booster = model if isinstance(model, xgb.Booster) else model.get_booster()
     learner = json.loads(booster.save_raw("json"))["learner"]
     boosted = learner["gradient_booster"]
     trees = boosted.get("gbtree", boosted)["model"]
     outputs = trees["tree_info"]
-    # of DART; XGBoost 3.4 moved them
+    # DART has weights; XGBoost 3.4 moved them.
     weights = boosted.get("weight_drop", trees.get("weight_drop")) or np.ones(len(outputs))
     weights = np.array(weights, dtype=np.float32)
     last = len(outputs)
@@ -133,12 +133,12 @@ def is_inner(tree):
 
 
 def to_float32(X):
-    with np.errstate(over="ignore"):  # what is too large becomes infinite
+    with np.errstate(over="ignore"):  # Values that are too large become infinite.
         return np.asarray(X, dtype=np.float32)
 
 
 def thresholds(model):
-    """Numeric thresholds, as float32, by feature."""
+    """Return the numeric thresholds, as float32, by feature."""
     out = {}
     for tree, _, _ in read_json(model):
         numeric = is_inner(tree) & (np.array(tree["split_type"]) == 0)
@@ -150,7 +150,7 @@ def thresholds(model):
 
 
 def rounding(model, intercept):
-    """Largest difference between sums in float32 and float64, over all outputs.
+    """Bound the difference between sums in float32 and float64, over all outputs.
 
     Adding T numbers in float32, one after the other, is off by at most T * 2^-24 times the sum of their
     absolute values (to first order); each is known to 2^-24 itself and so is the base score, which a link
@@ -172,7 +172,7 @@ def leaf_values(tree):
 
 
 def path_dependent_game(model, X, base):
-    """v_S(x) by walking the trees: splits on S go x's way, others both ways by cover. Scalar leaves only."""
+    """Return v_S(x) by walking the trees: splits on S go x's way, others both ways by cover. Scalar leaves only."""
     X = to_float32(X)
     n, d = X.shape
     out = {s: np.tile(np.asarray(base, dtype=np.float64), (n, 1)) for s in subsets(d)}
@@ -184,7 +184,7 @@ def path_dependent_game(model, X, base):
 
 
 def _decisions(tree, X):
-    """goes_left[node]: which rows go left, for inner nodes."""
+    """Return goes_left[node], the rows that go left, for inner nodes."""
     categories = {
         node: tree["categories"][a : a + size]
         for node, a, size in zip(
@@ -219,7 +219,7 @@ def _expected(tree, weight, goes_left, kept, node):
 
 
 def leaf_games(model, X, background=None):
-    """Per leaf: its value, its features, the rows' and (or) the weights of its conditions.
+    """Yield each leaf's value, its features, and how rows and background meet its conditions.
 
     Yields (value, output, features, met, weights): ``met[r, i]`` says whether row r meets the conditions on
     feature i;
@@ -252,7 +252,7 @@ def leaf_games(model, X, background=None):
 
 
 def deep_components(model, X, background=None, max_order=2):
-    """Components up to an order, leaf by leaf: {S: (n,)}; one output."""
+    """Return the components up to an order, leaf by leaf: {S: (n,)}; one output."""
     out = {}
     for value, _, features, met, rest in leaf_games(model, X, background):
         k = len(features)
@@ -272,7 +272,7 @@ def deep_components(model, X, background=None, max_order=2):
 
 
 def deep_shapley(model, X, background=None, d=None):
-    """SHAP values and interactions (both of one output) of trees of any depth."""
+    """Return SHAP values and interactions of trees of any depth; one output."""
     d = X.shape[1] if d is None else d
     phi, pairs = np.zeros((len(X), d)), np.zeros((len(X), d, d))
     for value, _, features, met, rest in leaf_games(model, X, background):
@@ -285,7 +285,7 @@ def deep_shapley(model, X, background=None, d=None):
                 x = met[row]
                 if (~x & ~b).any():
                     continue
-                # the leaf counts for T iff T holds all of `up` and none of `down`
+                # The leaf counts for T if and only if T holds all of `up` and none of `down`.
                 up, down = np.flatnonzero(x & ~b), np.flatnonzero(~x & b)
                 p, q = len(up), len(down)
                 share = value / len(rest)
@@ -295,7 +295,7 @@ def deep_shapley(model, X, background=None, d=None):
                     phi[row, features[i]] -= share * factorial(p) * factorial(q - 1) / factorial(p + q)
                 sign = {**dict.fromkeys(up.tolist(), 1), **dict.fromkeys(down.tolist(), -1)}
                 for i, j in combinations(sorted(sign), 2):
-                    # the index of i, j: the mean second difference, over orders in which they are one
+                    # The index of i, j is the mean second difference over the orders in which they form one player.
                     a, c = p - (sign[i] > 0) - (sign[j] > 0), q - (sign[i] < 0) - (sign[j] < 0)
                     index = sign[i] * sign[j] * factorial(a) * factorial(c) / factorial(a + c + 1)
                     pairs[row, features[i], features[j]] += share * index / 2
@@ -306,7 +306,7 @@ def deep_shapley(model, X, background=None, d=None):
 
 
 def _product_game(value, features, met, ratio, phi, pairs):
-    """v(T) = value * prod over T of met * prod outside of ratio, by sums over the sizes of T."""
+    """Add the game v(T) = value * prod over T of met * prod outside of ratio, by sums over the sizes of T."""
     k = len(features)
     for i in range(k):
         sizes = _by_size(met, ratio, [i])
@@ -324,7 +324,7 @@ def _product_game(value, features, met, ratio, phi, pairs):
 
 
 def _by_size(met, ratio, left_out):
-    """Sum, over the sets T of a size that hold none of ``left_out``, of the products; all sizes."""
+    """Return, for each size, the sum of the products over the sets T without ``left_out``."""
     sizes = [np.ones(len(met))]
     for j in range(len(ratio)):
         if j in left_out:

@@ -1,4 +1,4 @@
-"""The paper's naive algorithms: a component of a tree at one point, by recursion. Numeric features, none missing."""
+"""Run the paper's naive algorithms: a component of a tree at one point, by recursion. No categories, none missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Split(NamedTuple):
 
 
 def read_trees(model):
-    """The trees of an XGBoost model with one output (not DART, whose trees have weights)."""
+    """Return the trees of an XGBoost model with one output (not DART, whose trees have weights)."""
 
     def build(tree, node):
         left, right = tree["left_children"][node], tree["right_children"][node]
@@ -37,7 +37,7 @@ def read_trees(model):
 
 
 def path_dependent(node, x, averaged):
-    """Algorithm 1: the tree at x, where a split on an ``averaged`` feature goes both ways, by cover."""
+    """Return the tree at x; a split on an ``averaged`` feature goes both ways, by cover (algorithm 1)."""
     if isinstance(node, Leaf):
         return node.value
     if node.feature not in averaged:
@@ -49,7 +49,7 @@ def path_dependent(node, x, averaged):
 
 
 def empirical(node, x, averaged, background):
-    """Algorithm 3: the same, where each background row goes its own way; the sum over these rows."""
+    """Return the same, summed over background rows that each take their own way (algorithm 3)."""
     if isinstance(node, Leaf):
         return len(background) * node.value
     if node.feature not in averaged:
@@ -62,7 +62,7 @@ def empirical(node, x, averaged, background):
 
 
 def component(tree, x, features, background=None):
-    """m_S(x) of one tree, S being ``features``: an alternating sum over the V that are held at x."""
+    """Return m_S(x) of one tree for S = ``features``: an alternating sum over the V that are held at x."""
     path_features = features_of(tree)
     if not set(features) <= path_features:
         return 0.0

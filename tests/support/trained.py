@@ -1,4 +1,4 @@
-"""Small models fitted on random data, by every library, for the fuzzer."""
+"""Fit small models of every library on random data, for the fuzzer."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ CATEGORICAL = ["xgboost", "lightgbm", "hist_boosting"]
 
 
 def trained(rng, library, d):
-    """A small model fitted on random data, the data, and which of its columns are categories."""
-    # histogram boosting splits on categories of 10 rows or more
+    """Return a small model fitted on random data, the data, and its categorical columns."""
+    # Histogram boosting splits on categories of 10 rows or more.
     n = int(rng.integers(12, 100 if library == "hist_boosting" else 40))
     X = rng.normal(size=(n, d)).round(int(rng.choice([0, 1, 8])))
     if rng.random() < 0.5 and library != "planted":
@@ -142,7 +142,7 @@ def trained(rng, library, d):
 
 
 def framed(rng, library):
-    """A model fitted on a data frame with categories, and frames of the same columns that call these otherwise."""
+    """Return a model fitted on a data frame with categories, and frames with the categories in other orders."""
     n, letters = int(rng.integers(30, 120)), np.array(list("abcdef"))
     frame = pd.DataFrame({"x": rng.normal(size=n).round(1), "idle": 1.0})
     for name in ("kind", "level")[: int(rng.integers(1, 3))]:
@@ -173,7 +173,7 @@ def framed(rng, library):
         part = frame.iloc[rng.integers(0, n, int(rng.choice([1, 2, 20])))].copy()
         for name in names:
             own, used = part[name].cat.categories, part[name].cat.remove_unused_categories().cat.categories
-            few = len(used) > 0 and rng.random() < 0.5  # XGBoost wants one category at least
+            few = len(used) > 0 and rng.random() < 0.5  # XGBoost expects at least one category.
             part[name] = part[name].cat.set_categories(rng.permutation(used if few else own))
         frames.append(part)
     return model, frames

@@ -17,7 +17,7 @@ from tests.support.oracles import subsets, to_float32
 
 
 class Node(NamedTuple):
-    """A leaf with its value (one number per output), or a split with the rows that it sends left."""
+    """Hold a leaf with its value (one number per output), or a split with its test."""
 
     cover: float
     value: Any = None
@@ -65,7 +65,7 @@ def lightgbm_trees(booster):
             listed = [int(code) for code in node["threshold"].split("||")]
             return Node(*inner, lambda x: (x > -1) & np.isin(np.trunc(x), listed), *children)
         missing, threshold = node["missing_type"], float(node["threshold"])
-        if abs(threshold) >= 1e300:  # JSON has no infinity
+        if abs(threshold) >= 1e300:  # JSON has no infinity.
             threshold = np.copysign(np.inf, threshold)
 
         def goes_left(x):
@@ -167,7 +167,7 @@ def scikit_learn_trees(model, columns, weight=1.0):
         for i, fitted in enumerate(np.ravel(members)):
             tree, seen = fitted.tree_, columns
             value = tree.value[:, :, 0]
-            if hasattr(model, "_average_path_length_per_tree"):  # an isolation forest
+            if hasattr(model, "_average_path_length_per_tree"):  # This is an isolation forest.
                 value = (model._decision_path_lengths[i] + model._average_path_length_per_tree[i])[:, None]
                 seen = columns[model.estimators_features_[i]]
             elif boosts:

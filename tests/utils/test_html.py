@@ -1,4 +1,4 @@
-"""What a notebook shows of a decomposer."""
+"""Display a decomposer in a notebook."""
 
 import pickle
 import re

@@ -1,4 +1,4 @@
-"""Work fits the memory set aside for it, under a hard limit of the operating system."""
+"""Stay within the memory budget, under a hard limit of the operating system."""
 
 import subprocess
 import sys
@@ -13,8 +13,8 @@ LIMITED = Path(__file__).parents[1] / "support" / "limited.py"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, limits the address space")
 
 
-# 10,000 leaves: an array of them by rows would take gigabytes, and a copy of the rows, or of the result, tens of
-# megabytes to hundreds. Measured: 40 MiB at most beyond the result, with 64 MiB of working memory.
+# An array of 10,000 leaves by rows would take gigabytes; a copy of the rows, or of the result, tens of
+# megabytes to hundreds. The measured peak is at most 40 MiB beyond the result, with 64 MiB of working memory.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "n_rows"),

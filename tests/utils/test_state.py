@@ -80,12 +80,12 @@ def test_skops_planted_forest():
     assert np.array_equal(sio.loads(written, trusted=untrusted).predict(X), forest.predict(X))
 
 
-# XGBoost says through a callback, where a warning cannot become an error, that there is no GPU
+# XGBoost warns of the missing GPU in a callback, in which a warning cannot become an error.
 @pytest.mark.filterwarnings(
     "ignore:.*(GPU|device|CUDA):UserWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 def test_cuda_model_without_a_gpu():
-    """A model that was trained on a GPU says so in its configuration."""
+    """The configuration of a model trained on a GPU names the device."""
     booster = xgb.Booster(model_file=MODEL.get_booster().save_raw())
     config = json.loads(booster.save_config())
     config["learner"]["generic_param"]["device"] = "cuda:0"
