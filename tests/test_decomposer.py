@@ -18,8 +18,6 @@ from tests.support.oracles import (
     game_components,
     model_margin,
     path_dependent_game,
-    shapley_interactions,
-    shapley_values,
 )
 from tests.support.small_models import FILLED, FLOAT32, MODEL, RNG, X, Y, newer_xgboost
 
@@ -52,24 +50,6 @@ def test_components_brute_force(weighting, max_interaction):
     assert np.allclose(
         dec.intercept_ + out.sum(axis=1), MODEL.predict(rows, output_margin=True), atol=FLOAT32
     )
-
-
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-def test_shap_from_components(weighting):
-    dec = GlexDecomposer(MODEL, weighting=weighting).fit(X)
-    out = dec.transform(X[:50])
-    components = {c.features: out[:, i, None] for i, c in enumerate(dec.components_)}
-    by_position = {tuple(int(f[1:]) for f in s): m for s, m in components.items()}
-    by_position[()] = np.full((50, 1), dec.intercept_)
-    # Some hundred float64 additions have almost no rounding.
-    assert np.allclose(dec.shap_values(X[:50]), shapley_values(by_position, 4)[..., 0], atol=1e-12)
-    assert np.allclose(
-        dec.shap_interaction_values(X[:50]), shapley_interactions(by_position, 4)[..., 0], atol=1e-12
-    )
-    for features in ([0], ["x1", "x3"], [0, 1, 2]):
-        inside = {f"x{f}" if isinstance(f, int) else f for f in features}
-        expected = dec.intercept_ + sum(m[:, 0] for s, m in components.items() if set(s) <= inside)
-        assert np.allclose(dec.partial_dependence(features, X[:50]), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -1,7 +1,5 @@
 """Name, order, tabulate and rank the components of a decomposer."""
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -262,13 +260,3 @@ def test_the_strongest_of_many_components():
     assert dec["x13:x14"] in strongest
     expected = np.argsort(-dec.component_importances_, kind="stable")[:3]
     assert strongest == [dec.components_[int(i)] for i in expected]
-
-
-def test_every_order_pairs():
-    """Components exist only for features that the model splits on along one path."""
-    model = xgb.XGBRegressor(n_estimators=20, max_depth=1).fit(X, Y)
-    assert all(c.order == 1 for c in GlexDecomposer(model).fit(X).components_)
-    dec = GlexDecomposer(MODEL).fit(X)
-    assert {c.features for c in dec.components_} <= {
-        s for k in range(1, 5) for s in combinations([f"x{i}" for i in range(4)], k)
-    }

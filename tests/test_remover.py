@@ -63,39 +63,14 @@ def test_brute_force_average():
     assert np.allclose(remover.margin(rows), expected, atol=FLOAT32)
 
 
-OBJECTIVES = [
-    "reg:squarederror",
-    "reg:logistic",
-    "count:poisson",
-    "reg:gamma",
-    "reg:tweedie",
-    "reg:absoluteerror",
-    "reg:pseudohubererror",
-    "binary:hinge",
-    "binary:logitraw",
-    "survival:cox",
-]
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_inverse_links(objective):
-    target = (Y > 6).astype(float) if objective.startswith(("binary", "reg:logistic")) else np.abs(Y) + 0.1
-    model = small(objective=objective).fit(FRAME, target)
-    own = model.predict(FRAME)
-    whole = FeatureRemover(model, ["sex"], strength=0).fit(FRAME)
-    assert np.array_equal(whole.predict(FRAME), own.astype(float))
-    # The removal of an unused feature changes nothing, so only the link acts.
-    idle = FRAME.assign(idle=0.0)
-    model = small(objective=objective).fit(idle, target)
-    remover = FeatureRemover(model, ["idle"]).fit(idle)
-    assert np.allclose(remover.predict(idle), model.predict(idle), rtol=1e-5, atol=1e-6)
-    booster = FeatureRemover(model.get_booster(), ["idle"]).fit(idle)
-    assert np.allclose(booster.predict(idle), model.predict(idle), rtol=1e-5, atol=1e-6)
-    assert is_regressor(booster)
-    linked = FeatureRemover(small(objective=objective), ["idle"]).fit(idle, target)
-    assert hasattr(linked, "decision_function") == (linked._model.link != "identity")
-    if hasattr(linked, "decision_function"):
-        assert np.array_equal(linked.decision_function(idle), linked.margin(idle))
+@pytest.mark.parametrize("objective", ["reg:squarederror", "reg:logistic", "count:poisson", "survival:cox"])
+def test_decisions_exist_where_there_is_a_link(objective):
+    target = (Y > 6).astype(float) if objective == "reg:logistic" else np.abs(Y) + 0.1
+    remover = FeatureRemover(small(objective=objective), ["noise"]).fit(FRAME, target)
+    assert is_regressor(remover)
+    assert hasattr(remover, "decision_function") == (objective != "reg:squarederror")
+    if hasattr(remover, "decision_function"):
+        assert np.array_equal(remover.decision_function(FRAME), remover.margin(FRAME))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -276,14 +251,6 @@ def test_strength_after_fit():
     assert np.array_equal(remover.set_params(strength=0.5).predict(FRAME), half.predict(FRAME))
     with pytest.raises(ValueError, match="strength"):
         remover.set_params(strength=7).predict(FRAME)
-
-
-@pytest.mark.parametrize("strength", [0.0, 0.3, 1.0])
-def test_strength(strength):
-    full, debiased = (FeatureRemover(MODEL, ["sex"], strength=s).fit(FRAME).margin(FRAME) for s in (0, 1))
-    partly = FeatureRemover(MODEL, ["sex"], strength=strength).fit(FRAME)
-    assert np.allclose(partly.margin(FRAME), full - strength * (full - debiased), rtol=0, atol=1e-12)
-    assert np.allclose(full, MODEL.predict(FRAME), atol=FLOAT32)
 
 
 def test_removers_and_decomposers_are_no_models():

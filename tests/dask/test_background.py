@@ -1,7 +1,7 @@
 """Average over backgrounds in Dask collections.
 
-Sums over partitions are added in another order than those over one table, so results agree to rounding: 1e-12 on
 Sums over partitions add up in another order than sums over one table, so results agree to rounding: 1e-12 on
+margins of about one. Dask runs agree to the bit, whatever the scheduler.
 """
 
 import pickle

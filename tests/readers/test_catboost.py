@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skglex import FeatureRemover, GlexDecomposer
+from skglex import GlexDecomposer
 from tests.readers.catboost_models import (  # noqa: F401
     BINARY,
     FLOAT64,
@@ -64,22 +64,6 @@ class TestContract(ReaderContract):
         model.save_model(str(folder / "model.cbm"))
         yield type(model)().load_model(str(folder / "model.cbm"))
         yield cb.CatBoost().load_model(str(folder / "model.cbm"))
-
-
-def test_outputs_and_their_links():
-    """The removal of a feature without splits changes nothing, so only the link acts."""
-    rows = np.column_stack([X, np.zeros(len(X))])
-    for target, kind, loss in (
-        (BINARY, cb.CatBoostClassifier, "Logloss"),
-        (np.floor(POSITIVE), cb.CatBoostRegressor, "Poisson"),
-        (SIGNAL, cb.CatBoostRegressor, "RMSEWithUncertainty"),
-    ):
-        model = kind(**SMALL, loss_function=loss).fit(rows, target)
-        own = model.predict_proba(rows) if kind is cb.CatBoostClassifier else model.predict(rows)
-        for params in ({"features": [4]}, {"features": [0], "strength": 0}):
-            remover = FeatureRemover(model, **params).fit(rows)
-            ours = remover.predict_proba(rows) if kind is cb.CatBoostClassifier else remover.predict(rows)
-            assert_allclose(ours, own, **FLOAT64)
 
 
 def test_nodes_without_cover_count_nothing():

@@ -6,15 +6,13 @@ import re
 import lightgbm as lgb
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from skglex import FeatureRemover, GlexDecomposer
 from skglex._readers._registry import find_reader
 from skglex.plotting import ComponentDisplay
-from tests.readers.contract import ReaderContract, check_identities
+from tests.readers.contract import ReaderContract
 from tests.readers.lightgbm_models import (
     MODELS,
     SIGNAL,
@@ -34,7 +32,6 @@ from tests.readers.lightgbm_models import (
     splits,
 )
 from tests.support import tree_walks
-from tests.support.data import WEIGHTINGS
 from tests.support.oracles import total
 
 # LightGBM < 4.7 warns of models trained on arrays, too.
@@ -196,64 +193,6 @@ def test_a_classifier_with_a_custom_objective_has_a_margin_but_no_probabilities(
 def test_forest_is_the_mean_of_its_trees(model_of):
     model = model_of("forest")
     np.testing.assert_allclose(total(decompose(model), X)[:, 0], model.predict(X), atol=SUMS)
-
-
-@st.composite
-def models_and_rows(draw):
-    """Draw a random booster, its training rows, and rows on and beside its thresholds."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    d = draw(st.integers(1, 5))
-    data = np.round(rng.normal(size=(90, d)), draw(st.sampled_from([0, 1, 8])))
-    data *= draw(st.sampled_from([1.0, 1e-35, 1e300]))
-    data[rng.random(data.shape) < draw(st.sampled_from([0.0, 0.2]))] = np.nan
-    data[rng.random(data.shape) < draw(st.sampled_from([0.0, 0.4]))] = 0.0
-    if draw(st.booleans()):
-        data[:, 0] = rng.integers(-1, 12, size=90)
-    params = {
-        **SMALL,
-        "num_leaves": draw(st.integers(2, 12)),
-        "min_data_in_leaf": draw(st.integers(1, 5)),
-        "boosting": draw(st.sampled_from(["gbdt", "dart", "rf"])),
-        "bagging_freq": 1,
-        "bagging_fraction": 0.7,
-        "use_missing": draw(st.booleans()),
-        "zero_as_missing": draw(st.booleans()),
-        "extra_trees": draw(st.booleans()),
-        "max_cat_to_onehot": draw(st.sampled_from([2, 20])),
-        **draw(
-            st.sampled_from(
-                [{}, {"objective": "binary", "sigmoid": 1.7}, {"objective": "multiclass", "num_class": 3}]
-            )
-        ),
-    }
-    y = np.nan_to_num(np.sign(data)).sum(axis=1) + rng.normal(size=90)
-    y = {"binary": (y > 0).astype(float), "multiclass": np.digitize(y, [-1, 1])}.get(
-        params.get("objective"), y
-    )
-    categorical = [0] if draw(st.booleans()) else "auto"
-    train = lgb.Dataset(data, y, categorical_feature=categorical)
-    model = lgb.train(params, train, draw(st.integers(1, 8)))
-    rows = data[rng.integers(0, 90, size=40)]
-    for j, t in splits(model)[:24]:
-        rows[rng.integers(40), j] = rng.choice([t, np.nextafter(t, -np.inf), np.nextafter(t, np.inf), -t])
-    odd = [np.nan, np.inf, -np.inf, 0.0, -0.0, ZERO, -ZERO, 1e-36, -0.5, -1.0, 2.7, 99.0]
-    hit = rng.random(rows.shape) < 0.1
-    rows[hit] = rng.choice(odd, size=hit.sum())
-    return model, data, rows, draw(st.sampled_from(WEIGHTINGS)), rng
-
-
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(models_and_rows())
-def test_identities(case):
-    model, background, rows, weighting, rng = case
-    margin = raw(model, rows)
-    atol = SUMS * max(1.0, np.abs(margin).max())
-    check_identities(model, background, rows, weighting, margin, atol, rng)
-    if weighting == "path_dependent":
-        phi = model.predict(rows, pred_contrib=True).reshape(len(rows), -1, rows.shape[1] + 1)
-        phi = phi[:, :, :-1].transpose(0, 2, 1) / n_averaged(model)
-        found = decompose(model, weighting, background).shap_values(rows)
-        np.testing.assert_allclose(found.reshape(phi.shape), phi, rtol=0, atol=atol)
 
 
 def test_splits_on_missing_values_alone_have_tables_and_plots(model_of, plt):

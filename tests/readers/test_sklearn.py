@@ -6,14 +6,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import shap
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.special import expit, softmax
-from sklearn.base import is_classifier
 from sklearn.ensemble import (
-    BaggingRegressor,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -25,7 +18,7 @@ from sklearn.inspection import partial_dependence
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
-from tests.readers.contract import ReaderContract, check_identities
+from tests.readers.contract import ReaderContract
 from tests.readers.sklearn_models import (
     EXACT,
     FLOAT32,
@@ -38,10 +31,8 @@ from tests.readers.sklearn_models import (
     margin_of,
     takes,
     thresholds,
-    voting,
 )
 from tests.support import tree_walks
-from tests.support.data import WEIGHTINGS
 from tests.support.oracles import total
 
 # scikit-learn's own cast to float32 warns of values that become infinite.
@@ -125,30 +116,6 @@ def test_partial_dependence_by_recursion_is_path_dependent(name, features, model
     found = decomposer.partial_dependence(features, rows)
     # The recursion returns float32 for boosting models.
     np.testing.assert_allclose(found, recursion["average"].ravel() + initial, rtol=0, atol=1e-6)
-
-
-LINKS = {
-    "hist, poisson": np.exp,
-    "hist, gamma": np.exp,
-    "hist, binary": expit,
-    "hist, classes": lambda m: softmax(m, axis=1),
-    "boosting, binary": expit,
-    "boosting, exponential": lambda m: expit(2 * m),
-    "boosting, classes": lambda m: softmax(m, axis=1),
-}
-
-
-@pytest.mark.parametrize("name", LINKS)
-def test_links(name, model_of):
-    model = model_of(name)
-    remover = FeatureRemover(model, [1, 3]).fit(X[:60])
-    mean = LINKS[name](remover.margin(X[100:120]))
-    found = remover.predict_proba(X[100:120]) if is_classifier(model) else remover.predict(X[100:120])
-    found = found[:, 1] if found.ndim == 2 and mean.ndim == 1 else found
-    np.testing.assert_allclose(found, mean, rtol=0, atol=EXACT)
-    if is_classifier(model):
-        labels = model.classes_[(mean > 0.5).astype(int) if mean.ndim == 1 else mean.argmax(axis=1)]
-        np.testing.assert_array_equal(remover.predict(X[100:120]), labels)
 
 
 # -- inputs -------------------------------------------------------------------------------------------
@@ -237,12 +204,6 @@ def test_values_that_the_model_refuses_are_refused(model_of):
         FeatureRemover(model_of("boosting"), [1]).fit(X).predict(rows)
 
 
-def test_trees_that_saw_no_missing_values_take_them_where_the_model_does(model_of):
-    model = model_of("forest")
-    decomposer = GlexDecomposer(model).fit(GAPS)
-    np.testing.assert_allclose(total(decomposer, GAPS)[:, 0], model.predict(GAPS), rtol=0, atol=EXACT)
-
-
 # -- scikit-learn's contract --------------------------------------------------------------------------
 
 
@@ -269,46 +230,3 @@ def failures_of_the_models_own(estimator):
 )
 def test_sklearn_checks(estimator, check):
     check(estimator)
-
-
-@st.composite
-def models_and_rows(draw):
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    X = np.round(rng.normal(size=(80, 4)), draw(st.sampled_from([0, 1, 8])))
-    y = X.prod(axis=1) + rng.normal(size=80)
-    kind = draw(st.integers(0, 6))
-    if kind in (0, 2, 5):
-        X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.2]))] = np.nan
-    depth, seed = draw(st.integers(1, 5)), int(rng.integers(2**31))
-    tree = {"max_depth": depth, "random_state": seed}
-    n = {"n_estimators": draw(st.integers(1, 6))}
-    labels = np.digitize(y, [-0.5, 0.5])
-    categorical = [j for j in range(4) if rng.random() < 0.4]
-    hist = {**tree, "max_iter": 4, "min_samples_leaf": 3, "categorical_features": categorical}
-    model = [
-        lambda: ExtraTreesRegressor(**tree, **n).fit(X, y),
-        lambda: GradientBoostingClassifier(**tree, **n).fit(X, labels),
-        lambda: HistGradientBoostingRegressor(**hist).fit(X, y),
-        lambda: IsolationForest(**n, max_features=3, random_state=seed).fit(X),
-        lambda: RandomForestClassifier(**tree, **n).fit(X, labels),
-        lambda: BaggingRegressor(
-            HistGradientBoostingRegressor(**{**hist, "categorical_features": None}), 2
-        ).fit(X, y),
-        lambda: voting(RandomForestRegressor(**tree, **n), GradientBoostingRegressor(**tree, **n)).fit(X, y),
-    ][kind]()
-    return model, X, draw(st.sampled_from(WEIGHTINGS)), rng
-
-
-@settings(max_examples=30, deadline=None, derandomize=True)
-@given(models_and_rows())
-def test_identities(case):
-    model, background, weighting, rng = case
-    rows = background[rng.integers(80, size=40)]
-    found = thresholds(model)
-    for i in range(24 if found else 0):
-        column, t = found[rng.integers(len(found))]
-        rows[i, column] = t if i % 3 == 0 else np.nextafter(t, np.inf if i % 3 == 1 else -np.inf)
-    rows[np.abs(rows) > 1e38] = 0.0
-    margin = margin_of(model, rows)
-    atol = 1e-10 * max(1.0, np.abs(margin).max())
-    check_identities(model, background, rows, weighting, margin, atol, rng)

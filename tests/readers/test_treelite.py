@@ -22,9 +22,9 @@ from sklearn.ensemble import (
 from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
 
 from skglex import FeatureRemover, GlexDecomposer
-from tests.readers.contract import ReaderContract, check_identities
+from tests.readers.contract import ReaderContract
 from tests.support.data import WEIGHTINGS
-from tests.support.oracles import brute_force_game, total
+from tests.support.oracles import total
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
@@ -156,6 +156,27 @@ BUILT = {
 }
 
 
+LINKS = {
+    "identity": {},
+    "signed_square": {},
+    "hinge": {},
+    "sigmoid": {"sigmoid_alpha": 0.4},
+    "exponential": {},
+    "exponential_standard_ratio": {"ratio_c": 3.0},
+    "logarithm_one_plus_exp": {},
+    "identity_multiclass": {},
+    "softmax": {},
+    "multiclass_ova": {"sigmoid_alpha": 2.0},
+}
+BUILT |= {
+    link: {"kind": "float64", "link": link, **params}
+    | (
+        {"n_classes": 3, "shape": (1, 3)}
+        if link in ("identity_multiclass", "softmax", "multiclass_ova")
+        else {}
+    )
+    for link, params in LINKS.items()
+}
 MODELS = {name: partial(random_model, np.random.default_rng(7), **params) for name, params in BUILT.items()}
 
 
@@ -211,39 +232,6 @@ def test_without_cover_only_empirical_weights():
     GlexDecomposer(model).fit(X)
     with pytest.raises(ValueError, match="needs node covers"):
         GlexDecomposer(model, weighting="path_dependent").fit(X)
-
-
-LINKS = {
-    "identity": {},
-    "signed_square": {},
-    "hinge": {},
-    "sigmoid": {"sigmoid_alpha": 0.4},
-    "exponential": {},
-    "exponential_standard_ratio": {"ratio_c": 3.0},
-    "logarithm_one_plus_exp": {},
-    "identity_multiclass": {},
-    "softmax": {},
-    "multiclass_ova": {"sigmoid_alpha": 2.0},
-}
-
-
-@pytest.mark.parametrize("link", LINKS)
-def test_links(link, run_onnx):
-    several = link in ("identity_multiclass", "softmax", "multiclass_ova")
-    params = {"n_classes": 3, "shape": (1, 3)} if several else {}
-    model = random_model(np.random.default_rng(1), kind="float64", link=link, **params, **LINKS[link])
-    for strength in (0, 1e-300):  # GTIL computes the first, the leaves and the inverse link the second.
-        remover = FeatureRemover(model, ["x0"], strength=strength).fit(X)
-        assert_allclose(remover.predict(X).reshape(len(X), -1), gtil(model, X, margin=False), rtol=1e-7)
-    remover = FeatureRemover(model, ["x0"]).fit(X)
-    game = brute_force_game(lambda Z: gtil(model, Z), X[:20], X)
-    assert_allclose(remover.margin(X[:20]).reshape(20, -1), game[(1, 2)], **TOLERANCE["float64"])
-    assert_allclose(
-        run_onnx(remover.to_onnx(), X)["variable"],
-        remover.predict(X).reshape(len(X), -1),
-        rtol=1e-4,
-        atol=1e-6,
-    )  # ONNX sums in float32.
 
 
 def test_imported_models():
@@ -328,6 +316,7 @@ def test_any_model(seed, kind, operators, depth, categorical, average, n_classes
         n_trees=3 + seed % 6,
     )
     rows = awkward_rows(60, seed, categorical)
-    margin = gtil(model, rows)
-    atol = TOLERANCE[kind]["atol"] * max(1.0, np.abs(margin).max())
-    check_identities(model, rows, rows, weighting, margin, atol, np.random.default_rng(seed))
+    decomposer = GlexDecomposer(model, weighting=weighting).fit(rows)
+    assert_allclose(total(decomposer, rows), gtil(model, rows), **TOLERANCE[kind])
+    phi = decomposer.shap_values(rows).reshape(60, 3, -1).sum(axis=1) + decomposer.intercept_
+    assert_allclose(phi, gtil(model, rows), **TOLERANCE[kind])

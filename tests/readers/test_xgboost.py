@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import treelite
 import xgboost as xgb
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from skglex import GlexDecomposer
-from tests.readers.contract import ReaderContract, check_identities
-from tests.support.data import WEIGHTINGS, make_data, make_targets
+from tests.readers.contract import ReaderContract
+from tests.support.data import make_data, make_targets
 from tests.support.oracles import (
     is_inner,
     leaf_values,
@@ -249,42 +247,3 @@ def test_what_treelite_does_not_know_is_refused(monkeypatch, model_of):
         ValueError, match=r"cannot read this XGBoost .* with the objective 'reg:squarederror'"
     ):
         GlexDecomposer(model_of("early")).fit(X)
-
-
-@st.composite
-def models_and_rows(draw):
-    """Draw a small fitted model, and rows with its thresholds, their neighbours, missing and infinite values."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    d = draw(st.integers(1, 5))
-    X = np.round(rng.normal(size=(80, d)), draw(st.sampled_from([0, 1, 8])))
-    X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.2]))] = np.nan
-    y = np.nan_to_num(X).prod(axis=1) + rng.normal(size=80)
-    params = {
-        "n_estimators": draw(st.integers(1, 8)),
-        "max_depth": draw(st.integers(1, 5)),
-        "tree_method": draw(st.sampled_from(["hist", "exact"])),
-        "booster": draw(st.sampled_from(["gbtree", "dart"])),
-        "num_parallel_tree": draw(st.integers(1, 2)),
-        "n_jobs": 1,
-    }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # XGBoost 3.4 deprecates booster="dart".
-        if draw(st.booleans()):
-            labels = np.unique(np.digitize(y, [-0.5, 0.5]), return_inverse=True)[1]
-            model = xgb.XGBClassifier(**params, rate_drop=0.3).fit(X, labels)
-        else:
-            model = xgb.XGBRegressor(**params, rate_drop=0.3).fit(X, y)
-    rows = X[rng.integers(0, 80, size=40)]
-    for j, cuts in thresholds(model).items():
-        t = rng.choice(cuts, size=24).astype(float)
-        rows[:24, j] = np.concatenate([t[:8], np.nextafter(t[8:16], -np.inf), np.nextafter(t[16:], np.inf)])
-    rows[rng.random(rows.shape) < 0.05] = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0])
-    return model, X, rows, draw(st.sampled_from(WEIGHTINGS)), rng
-
-
-@settings(max_examples=30, deadline=None, derandomize=True)
-@given(models_and_rows())
-def test_identities(case):
-    model, background, rows, weighting, rng = case
-    margin = model_margin(model, rows)
-    check_identities(model, background, rows, weighting, margin, rounding(model, margin.max(axis=0)), rng)

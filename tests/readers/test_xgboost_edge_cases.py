@@ -12,7 +12,6 @@ from skglex import GlexDecomposer
 from tests.readers.xgboost_data import SMALL, VERSION, check_against_brute_force, make_numbers
 from tests.support.data import WEIGHTINGS
 from tests.support.oracles import (
-    brute_force_game,
     deep_components,
     deep_shapley,
     game_components,
@@ -78,24 +77,6 @@ def test_a_bare_booster_knows_nan_alone_as_missing():
     X[::4, 0] = -999
     model = xgb.XGBRegressor(**SMALL, missing=-999).fit(X, y + 3 * (X[:, 0] == -999))
     check_against_brute_force(model.get_booster(), X[:30], X[30:90])
-
-
-def test_huge_values_beside_a_missing_value_do_not_warn():
-    X, y = make_numbers()
-    model = xgb.XGBRegressor(**SMALL, missing=-999).fit(X, y)
-    rows = X[:20].copy()
-    rows[::2, 0], rows[1::2, 1] = 1e300, -np.inf
-    check_against_brute_force(model, rows, X[20:80])
-
-
-@pytest.mark.parametrize("missing", [np.nan, -999])
-def test_infinities(missing):
-    X, y = make_numbers()
-    X[::6, 1] = missing
-    model = xgb.XGBRegressor(**SMALL, missing=missing).fit(X, y)
-    rows, background = X[:30].copy(), X[30:90].copy()
-    rows[::3, 0], rows[1::3, 0], background[::4, 2], background[1::4, 1] = np.inf, -np.inf, np.inf, -np.inf
-    check_against_brute_force(model, rows, background)
 
 
 # -- columns and types of the input ---------------------------------------------------------------
@@ -191,14 +172,6 @@ def test_one_row_one_column_one_term(weighting):
 # -- the model's parts ----------------------------------------------------------------------------
 
 
-def test_leaf_values_are_those_of_the_leaf_with_exact_and_adaptive_leaves():
-    # base_weights differ from leaf values for "exact" (not scaled) and for leaves that become quantiles.
-    X, y = make_numbers()
-    for params in ({"tree_method": "exact", "reg_alpha": 0.5}, {"objective": "reg:absoluteerror"}):
-        model = xgb.XGBRegressor(**SMALL, **params).fit(X, 100 * y)
-        check_against_brute_force(model, X[:20], X[20:60])
-
-
 def test_nodes_without_cover_are_split_evenly():
     X, y = make_numbers()
     old = xgb.train({"max_depth": 3, "nthread": 1}, xgb.DMatrix(X, y), 4)
@@ -214,25 +187,6 @@ def test_nodes_without_cover_are_split_evenly():
         phi = model.predict(xgb.DMatrix(X[:50]), pred_contribs=True)[:, :-1]
         np.testing.assert_allclose(decomposer.shap_values(X[:50]), phi, rtol=0, atol=1e-5)
     check_against_brute_force(model, X[:20], X[20:60])  # Empirical weights must not warn of the cover.
-
-
-def test_all_classes_are_there():
-    X, y = make_numbers()
-    classes = np.array(["red", "green", "blue"])[np.digitize(y, [-0.5, 0.5])]
-    decomposer = GlexDecomposer(xgb.XGBClassifier(**SMALL)).fit(X, classes)
-    assert decomposer.classes_.tolist() == ["blue", "green", "red"]
-    names = decomposer.get_feature_names_out()
-    assert [name.partition("__")[0] for name in names] == np.repeat(
-        ["blue", "green", "red"], len(names) // 3
-    ).tolist()
-    assert decomposer.shap_values(X[:7]).shape == (7, 3, 3)
-    assert decomposer.shap_interaction_values(X[:7]).shape == (7, 3, 3, 3)
-    assert np.shape(decomposer.intercept_) == (3,)
-    model = decomposer.estimator_
-    components = game_components(brute_force_game(lambda Z: model_margin(model, Z), X[:15], X))
-    expected = shapley_values(components, 3)
-    np.testing.assert_allclose(decomposer.shap_values(X[:15]), expected, rtol=0, atol=1e-5)
-    assert (np.abs(expected).mean(axis=(0, 1)) > 0.01).all()
 
 
 # -- the background -------------------------------------------------------------------------------

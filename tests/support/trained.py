@@ -21,6 +21,7 @@ def _xgboost(rng, X, y, codes=()):
         "max_depth": int(rng.integers(1, 5)),
         "tree_method": str(rng.choice(["hist", "exact", "approx"])),
         "num_parallel_tree": int(rng.integers(1, 3)),
+        "booster": str(rng.choice(["gbtree", "gbtree", "dart"])),
         "n_jobs": 1,
     }
     if codes:
@@ -41,6 +42,10 @@ def _lightgbm(rng, X, y, codes=()):
         "min_data_in_bin": 1,
         "zero_as_missing": bool(rng.random() < 0.3),
         "use_missing": bool(rng.random() < 0.8),
+        "boosting_type": str(rng.choice(["gbdt", "dart", "rf"])),
+        "subsample_freq": 1,
+        "subsample": 0.7,
+        "extra_trees": bool(rng.random() < 0.3),
         "n_jobs": 1,
         "verbose": -1,
     }
