@@ -1,4 +1,4 @@
-"""Options of the test suite, and what several of its files set up."""
+"""Add the options of the test suite, and provide the fixtures that several files use."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def pytest_addoption(parser):
 
 @pytest.fixture
 def run_onnx():
-    """Outputs of an ONNX model by name, at given rows."""
+    """Return a function that computes the outputs of an ONNX model, by name."""
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
 
@@ -27,12 +27,12 @@ def run_onnx():
 
 @pytest.fixture
 def plt():
-    """pyplot, without a screen; what is drawn is closed."""
+    """Provide pyplot without a screen; close all figures afterwards."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     yield pyplot
     pyplot.close("all")
 
 
-# a script that tests/test_memory.py starts with arguments
-collect_ignore = ["_limited.py"]
+# tests/utils/test_memory.py starts this script with arguments.
+collect_ignore = ["support/limited.py"]

@@ -1,4 +1,4 @@
-"""The same results from threads and processes, no more workers than asked for, and interrupts that leave no trace."""
+"""Give the same results in threads and processes, start no more workers than asked for, and survive interrupts."""
 
 import multiprocessing
 import subprocess
@@ -26,7 +26,7 @@ MODEL = xgb.XGBRegressor(n_estimators=20, max_depth=4, n_jobs=1).fit(X, Y)
 
 
 def answers(decomposer):
-    """Everything that is kept for later calls is asked for."""
+    """Compute everything that is kept for later calls."""
     return [
         decomposer.transform(X),
         decomposer.shap_values(X),
@@ -44,7 +44,7 @@ def same(found, expected):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_threads_share_one_object(n_jobs):
     expected = answers(GlexDecomposer(MODEL).fit(X))
-    shared = GlexDecomposer(MODEL, n_jobs=n_jobs).fit(X)  # nothing was asked before
+    shared = GlexDecomposer(MODEL, n_jobs=n_jobs).fit(X)  # Nothing is cached yet.
     with ThreadPoolExecutor(8) as pool:
         assert all(same(found, expected) for found in pool.map(answers, [shared] * 16))
 
@@ -77,7 +77,7 @@ def in_process(decomposer, queue):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_processes(method):
-    # a forked process must not wait for threads that it does not have: they have run here before
+    # Threads have run here before; the forked process does not have them and must not wait for them.
     decomposer = GlexDecomposer(xgb_free(), n_jobs=2).fit(X, Y)
     decomposer.transform(X)
     context = multiprocessing.get_context(method)
@@ -96,7 +96,7 @@ def test_processes(method):
 
 
 def xgb_free():
-    """A model whose library has no threads of its own, which OpenMP does not allow to be forked."""
+    """Return a model whose library has no OpenMP threads, which cannot be forked."""
     return RandomPlantedForestRegressor(10, max_interaction=2, random_state=0)
 
 
@@ -106,7 +106,7 @@ def in_process_forest(decomposer, queue):
 
 
 def test_nested_jobs_do_not_oversubscribe(monkeypatch):
-    """In the threads of a search, n_jobs=None is one thread: never more than two kernels run."""
+    """In the threads of a search n_jobs=None means one thread, so never more than two kernels run."""
     running, most, lock = 0, 0, threading.Lock()
 
     def counted(function):
@@ -146,7 +146,7 @@ def test_search_in_processes():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             found.append(search.fit(X, Y).cv_results_["mean_test_score"])
-    # Ridge solves with as many BLAS threads as the process has
+    # Ridge uses all BLAS threads of the process.
     np.testing.assert_allclose(*found, rtol=1e-12)
 
 
@@ -157,7 +157,6 @@ def snapshot(estimator):
     return dict(vars(estimator))
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])
 @pytest.mark.parametrize("kind", ["decomposer", "remover", "forest"])
 def test_failed_fits_leave_the_object_as_it_was(kind, error, monkeypatch):
@@ -198,7 +197,7 @@ def test_failed_fits_leave_the_object_as_it_was(kind, error, monkeypatch):
 
 
 def test_warnings_point_at_the_call():
-    """The frames between a fit and its caller are counted right."""
+    """Warnings name the line that calls fit."""
     with pytest.warns(UserWarning, match="fitted already") as caught:
         GlexDecomposer(MODEL).fit(X, Y)
     with pytest.warns(UserWarning, match="all features") as more:
@@ -233,7 +232,7 @@ sys.exit(4)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interrupt(n_jobs):
     code = INTERRUPTED.format(n_jobs=n_jobs)
-    # a shell's background jobs ignore SIGINT, and their children with them
+    # Background jobs of a shell, and their children, ignore SIGINT.
     run = subprocess.run(
         [
             sys.executable,

@@ -131,7 +131,6 @@ def test_shap_values_of_wide_leaves(wide_forest, weighting):
         assert np.allclose(pairs.sum(axis=2), decomposer.shap_values(rows), **EXACT)
 
 
-@pytest.mark.mutation
 def test_at_most_64_features_on_a_path():
     """Each split of such a tree takes one row off, by a feature of its own."""
     X, y = np.eye(65)[:, :64], np.random.default_rng(0).normal(size=65)
@@ -152,7 +151,6 @@ def test_at_most_64_features_on_a_path():
         GlexDecomposer(deeper, max_interaction=1).fit(np.eye(66)[:, :65])
 
 
-@pytest.mark.mutation
 def test_too_many_comparisons_are_refused(wide_forest, monkeypatch):
     X, forest = wide_forest
     decomposer = GlexDecomposer(forest).fit(X)

@@ -1,24 +1,14 @@
-"""Differential fuzzing: every way to a number against every other, and against brute force, on random models.
+"""Compare every way to a number with every other, and with brute force, on random models.
 
-``pytest -m fuzz --fuzz-cases 2000`` looks at 2,000 models per test, drawn anew.
+``pytest -m fuzz --fuzz-cases 2000`` draws 2,000 new models per test.
 """
 
 import pickle
 import warnings
 
-import _trees
 import numpy as np
 import pytest
 import xgboost as xgb
-from _fuzz import TRAINERS, Case, HandBuilt, framed, hand_built_case, rows_at, trained
-from _oracles import (
-    brute_force_game,
-    game_components,
-    path_dependent_game,
-    shapley_interactions,
-    shapley_values,
-    to_float32,
-)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMRegressor
@@ -27,9 +17,16 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
 from skglex._decomposition import _shapley
 from skglex._leaves import _leaf_sum
-from skglex._leaves._additivity import rounding_of
 from skglex._readers import _registry
 from skglex._utils import _execution, budgets
+from tests.support.fuzz_cases import complete, hand_built_case, trained_case
+from tests.support.hand_built import HandBuilt
+from tests.support.oracles import (
+    game_components,
+    shapley_interactions,
+    shapley_values,
+)
+from tests.support.trained import TRAINERS, framed
 
 pytestmark = pytest.mark.fuzz
 keeps_categories = pytest.mark.skipif(
@@ -40,8 +37,8 @@ WEIGHTINGS = st.sampled_from(["empirical", "path_dependent"])
 
 @pytest.fixture
 def fuzz(request, monkeypatch):
-    """Run a function of a case on cases of a strategy."""
-    monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
+    """Return a function that checks the cases of a strategy."""
+    monkeypatch.setitem(_registry._READERS, "tests.support.hand_built", "tests.support.hand_built")
     n_cases = request.config.getoption("--fuzz-cases")
 
     def run(strategy, function, n_default):
@@ -84,14 +81,13 @@ def test_hand_built(kind, fuzz):
     fuzz(hand_built_cases(kind), check_case, {"nodes": 100}.get(kind, 30))
 
 
-@pytest.mark.mutation
 @pytest.mark.plain
 @pytest.mark.parametrize("weighting", ["empirical", "path_dependent"])
 @pytest.mark.parametrize(
     ("seed", "kind"), [(0, "nodes"), (1, "nodes"), (2, "nodes"), (3, "xgboost"), (4, "treelite")]
 )
 def test_fixed_hand_built(seed, kind, weighting, monkeypatch):
-    monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
+    monkeypatch.setitem(_registry._READERS, "tests.support.hand_built", "tests.support.hand_built")
     size = {"d": 4, "n_trees": 3, "max_depth": 4, "n_outputs": 2, "n_rows": 10, "n_background": 8}
     case = hand_built_case(seed, kind=kind, chain=seed == 1, weighting=weighting, **size)
     with warnings.catch_warnings():
@@ -112,7 +108,7 @@ def test_trained(library, fuzz):
     "library", [pytest.param("xgboost", marks=keeps_categories), "lightgbm", "hist_boosting"]
 )
 def test_framed(library, fuzz):
-    """Whatever a frame calls its categories, numbers are those of the model's own predictions."""
+    """Results agree with the model's predictions for categories in any order."""
 
     def check(seed, patch):
         model, frames = framed(np.random.default_rng(seed), library)
@@ -121,7 +117,7 @@ def test_framed(library, fuzz):
         for frame in frames:
             own = model.predict(frame)
             sums = decomposer.intercept_ + decomposer.transform(frame).sum(axis=1)
-            # sums in float32 of three trees of size one
+            # Three trees of size one are summed in float32.
             assert np.allclose(sums, own, rtol=0, atol=1e-5)
             assert np.allclose(
                 decomposer.intercept_ + decomposer.shap_values(frame).sum(axis=1), own, atol=1e-5
@@ -131,7 +127,6 @@ def test_framed(library, fuzz):
     fuzz(st.integers(0, 2**32 - 1), check, 10)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     "model",
     [
@@ -140,7 +135,7 @@ def test_framed(library, fuzz):
     ],
 )
 def test_nothing_is_right_of_infinity(model):
-    """A split of missing values from all others, as histogram boosting makes it: ``x <= inf``."""
+    """Histogram boosting separates missing values from all others by ``x <= inf``."""
     X = np.array([[np.nan], [-1.0], [0.0]] * 20)
     model = model.fit(X, np.isnan(X[:, 0]))
     decomposer = GlexDecomposer(model).fit(X)
@@ -178,7 +173,7 @@ def test_a_planted_forest_takes_no_infinities():
 
 @pytest.mark.parametrize("n_rows", [1, 2])
 def test_no_rows_are_refused(n_rows, monkeypatch):
-    monkeypatch.setitem(_registry._READERS, "_fuzz", "_fuzz")
+    monkeypatch.setitem(_registry._READERS, "tests.support.hand_built", "tests.support.hand_built")
     case = hand_built_case(
         0,
         kind="nodes",
@@ -197,60 +192,6 @@ def test_no_rows_are_refused(n_rows, monkeypatch):
     for method in (decomposer.transform, decomposer.shap_values):
         with pytest.raises(ValueError, match="0 sample"):
             method(case.rows[:0])
-
-
-def trained_case(seed, library, d, weighting):
-    rng = np.random.default_rng(seed)
-    model, X, codes = trained(rng, library, d)
-    weighting = "empirical" if library == "planted" else weighting
-    n = int(rng.choice([1, 2, 8]))
-    background = X[rng.integers(0, len(X), n)]
-    if library == "planted" or type(model).__name__ in ("IsolationForest", "GradientBoostingRegressor"):
-        background = np.nan_to_num(background)
-    return Case(
-        model=model,
-        background=background,
-        rows=None,
-        weight=rng.integers(1, 4, n) if rng.random() < 0.5 else None,
-        weighting=weighting,
-        rng=rng,
-        codes=codes,
-    )
-
-
-def complete(case, decomposer):
-    """What a trained model's case needs of the model as it was read: rows at its thresholds, its margin, the oracle."""
-    read = decomposer._fitted.source
-    grid, d = read.ensemble.grid, read.input.n_features
-    cuts = {int(j): grid.cuts_of(s) for s, j in enumerate(grid.features)}
-    case.rows = rows_at(
-        case.rng,
-        cuts,
-        int(case.rng.choice([1, 2, 16])),
-        d,
-        finite=read.input.finite is not False,
-        codes=case.codes,
-    )
-    if hasattr(case.model, "_predictors"):  # histogram boosting takes finite categories only
-        for j in case.codes:
-            case.rows[np.isinf(case.rows[:, j]), j] = np.nan
-
-    def margin(X):
-        return np.asarray(read.margin(X), dtype=float).reshape(len(X), -1)
-
-    case.margin = margin
-    case.error = float(rounding_of(read).max()) * 2**d
-    if case.weighting == "empirical":
-        case.game = lambda X: brute_force_game(margin, X, case.background, case.weight)
-    elif case.codes and hasattr(case.model, "_predictors"):
-        pass  # histogram boosting encodes categories before its trees see them: the oracle knows numbers only
-    elif "xgboost" not in type(case.model).__module__:
-        case.game = lambda X: _trees.game(case.model, X, margin(X))
-    else:
-        missing = np.float32(read.input.missing)
-        case.game = lambda X: path_dependent_game(
-            case.model, np.where(to_float32(X) == missing, np.nan, X), read.ensemble.base
-        )
 
 
 def check_case(case, patch):
@@ -272,11 +213,11 @@ def check_case(case, patch):
     columns = transformed.reshape(n, n_outputs, -1)
     intercept = np.broadcast_to(np.reshape(dec.intercept_, (1, -1)), margin.shape)
     close = {"rtol": 0, "atol": case.error}
-    # everything that is only ours is float64 throughout
+    # The package sums in float64 throughout.
     size = max(np.abs(part).max(initial=0) for part in (margin, columns, intercept)) + case.error
     exact = {"rtol": 0, "atol": 1e-12 * size * 2**d + 1e-300 if case.hand_built is None else case.error}
 
-    # sums, and the oracle
+    # Compare sums and components with the oracle.
     assert np.allclose(intercept + columns.sum(axis=2), margin, **close)
     phi = dec.shap_values(rows).reshape(n, d, n_outputs)
     pairs = dec.shap_interaction_values(rows).reshape(n, d, d, n_outputs)
@@ -288,7 +229,7 @@ def check_case(case, patch):
         for s, expected in game_components(game).items():
             assert np.allclose(own.get(s, 0.0), expected, **close), s
         assert np.allclose(dependence, game[tuple(chosen)], **close)
-    # the identities
+    # Check the identities.
     zeros = np.zeros((n, n_outputs))
     full = {s: own.get(s, zeros) for s in own}
     assert np.allclose(phi, shapley_values(full, d), **exact)
@@ -296,7 +237,7 @@ def check_case(case, patch):
     inside = sum((m for s, m in own.items() if set(s) <= set(chosen)), zeros)
     assert np.allclose(dependence, inside, **exact)
 
-    # tables as users see them
+    # Check the tables that users see.
     for component in dec.components_:
         cells = tuple(
             np.where(np.isnan(x), axis.missing, np.searchsorted(axis.edges, x, side="right"))
@@ -307,7 +248,7 @@ def check_case(case, patch):
         if len(cells) == component.order and not special_input(dec):
             assert np.array_equal(component.values[cells], component.evaluate(rows)), component.name
 
-    # removed features have no effect
+    # Removed features have no effect.
     if len(chosen) < d:
         remover = FeatureRemover(case.model, chosen, **params).fit(case.background, sample_weight=case.weight)
         debiased = remover.margin(rows)
@@ -317,14 +258,14 @@ def check_case(case, patch):
         garbage[:, chosen] = rng.choice([np.nan, np.inf, 0.0, 1.0, 1e300], size=(n, len(chosen)))
         assert np.array_equal(remover.margin(garbage), debiased)
 
-    # to the bit: rows in any order, again, in other chunks, by any number of threads, saved and loaded
+    # Results are equal to the bit for rows in any order, other chunks, any number of threads, and after loading.
     order = rng.integers(0, n, 2 * n)
     assert np.array_equal(dec.transform(rows[order]), transformed[order])
     loaded = pickle.loads(pickle.dumps(dec))
     assert np.array_equal(loaded.transform(rows), transformed)
     assert np.array_equal(loaded.shap_values(rows).reshape(phi.shape), phi)
     with patch.context() as chunks:
-        chunks.setattr(_execution, "row_chunks", None)  # by name in every module
+        chunks.setattr(_execution, "row_chunks", None)  # Every module imports the name.
         for module in modules_of("row_chunks"):
             chunks.setattr(module, "row_chunks", lambda n: [(r, min(r + 3, n)) for r in range(0, n, 3)])
         by_chunk = [dec.transform(rows), dec._decomposition.margins(binned(dec, rows))]
@@ -334,7 +275,7 @@ def check_case(case, patch):
             assert np.array_equal(threads.transform(rows), transformed)
             assert np.array_equal(threads.shap_values(rows), dec.set_params(n_jobs=1).shap_values(rows))
 
-    # one engine against another
+    # Compare the algorithms with each other.
     patch.setattr(budgets, "table_cells", 0)
     assert np.allclose(fitted().transform(rows), transformed, **exact)
     for factor in (0.0, 1e9):
@@ -351,7 +292,7 @@ def check_case(case, patch):
         if len(chosen) < d:
             assert np.allclose(remover.margin(rows), debiased, **exact)
 
-    # leaves too wide for a table of patterns
+    # Compare with leaves that are too wide for a table of patterns.
     bits = int(rng.integers(1, 3))
     with patch.context() as narrow:
         for name in ("MAX_TABLE_BITS", "GROUP_BITS"):
@@ -366,7 +307,7 @@ def check_case(case, patch):
             again.fit(case.background, sample_weight=case.weight)
             assert np.allclose(again.margin(rows), debiased, **exact)
 
-    # what a background row weighs, and the order of rows and columns
+    # A weight counts as repetition, and the order of rows and columns does not matter.
     if case.weighting == "empirical":
         weight = np.ones(len(case.background), int) if case.weight is None else case.weight
         repeated = rng.permutation(np.repeat(np.arange(len(weight)), weight))
@@ -380,7 +321,7 @@ def check_case(case, patch):
 
 
 def special_input(decomposer):
-    """Whether the model changes numbers before it compares them."""
+    """Return whether the model changes numbers before it compares them."""
     spec = decomposer._fitted.source.input
     return bool(spec.missing_zeros) or not np.isnan(spec.missing) or bool(spec.encoders)
 

@@ -110,7 +110,6 @@ DETERMINISTIC = {
 }
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("tag", DETERMINISTIC)
 def test_deterministic_fit_gives_the_oracle_leaves(tag, oracle_X):
     """`grow_family`, split by split as the R package."""
@@ -185,7 +184,6 @@ def change_of_loss(loss, y, weight):
     return weight @ (np.exp(-0.5 * y * ratio(0.001)) - 1).sum(axis=1), ratio(0.1)
 
 
-@pytest.mark.mutation
 @pytest.mark.plain
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("max_bins", [None, 8])
@@ -259,7 +257,6 @@ def test_pickle_and_clone():
 # -- what the forest does -----------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 def test_prediction_is_the_sum_of_the_boxes():
     """`add_leaves`."""
     X, y = interaction()
@@ -278,7 +275,6 @@ def test_prediction_is_the_sum_of_the_boxes():
     )  # several blocks and tasks
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("max_bins", [None, 16])
 def test_same_forest_for_every_n_jobs(max_bins):
     X, y = interaction()
@@ -292,7 +288,6 @@ def test_same_forest_for_every_n_jobs(max_bins):
     assert_array_equal(one.feature_importances_, three.feature_importances_)
 
 
-@pytest.mark.mutation
 def test_max_interaction_bounds_the_order():
     X, y = interaction(d=5)
     for order in (1, 2, None):
@@ -304,7 +299,6 @@ def test_max_interaction_bounds_the_order():
     assert not any(":" in name for name in names)
 
 
-@pytest.mark.mutation
 def test_min_samples_leaf():
     X, y = interaction()
     leaves = (
@@ -318,7 +312,6 @@ def test_min_samples_leaf():
         assert ((leaves.lo[c] <= x) & (x < leaves.hi[c])).all(axis=1).sum() >= 30
 
 
-@pytest.mark.mutation
 def test_max_bins_bounds_the_thresholds():
     X, y = interaction(n=1000)
     leaves = RandomPlantedForestRegressor(30, max_bins=4, random_state=0).fit(X, y).leaves_
@@ -327,7 +320,6 @@ def test_max_bins_bounds_the_thresholds():
     assert_allclose(cuts, np.quantile(X[:, 0], [0.25, 0.5, 0.75]), atol=0.05)
 
 
-@pytest.mark.mutation
 def test_binary_feature_splits_in_classification():
     # The R package never splits one: it leaves the largest value out, too.
     x = np.repeat([0.0, 1.0], 20)
@@ -335,7 +327,6 @@ def test_binary_feature_splits_in_classification():
     assert forest.score(x[:, None], x.astype(int)) == 1
 
 
-@pytest.mark.mutation
 def test_feature_importances():
     X, y = interaction()
     forest = RandomPlantedForestRegressor(20, random_state=0).fit(X, y + 100)
@@ -345,7 +336,6 @@ def test_feature_importances():
     assert RandomPlantedForestRegressor(5, random_state=0).fit(X, y).feature_importances_[3] == 0
 
 
-@pytest.mark.mutation
 def test_warm_start_adds_families():
     X, y = interaction()
     forest = RandomPlantedForestRegressor(4, warm_start=True, random_state=0).fit(X, y)
@@ -360,7 +350,6 @@ def test_warm_start_adds_families():
         forest.set_params(n_estimators=3).fit(X, y)
 
 
-@pytest.mark.mutation
 def test_warm_start_refuses_another_target():
     X, y = interaction()
     forest = RandomPlantedForestRegressor(2, warm_start=True).fit(X, y).set_params(n_estimators=3)
@@ -371,7 +360,6 @@ def test_warm_start_refuses_another_target():
         classifier.fit(X, np.digitize(y, [-1, 1]))
 
 
-@pytest.mark.mutation
 def test_verbose_reports_progress(capsys):
     X, y = interaction(50)
     RandomPlantedForestRegressor(3, verbose=1).fit(X, y)
@@ -381,7 +369,6 @@ def test_verbose_reports_progress(capsys):
 # -- weights, missing values, categories --------------------------------------------------------
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("loss", LOSSES)
 def test_weights_count_like_repeated_rows(loss):
     X, y = interaction()
@@ -392,7 +379,6 @@ def test_weights_count_like_repeated_rows(loss):
     assert_allclose(forest.fit(X, y, weight).predict_proba(X), repeated.predict_proba(X), atol=1e-8)
 
 
-@pytest.mark.mutation
 def test_missing_values_go_where_the_loss_is_lowest():
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
@@ -404,7 +390,6 @@ def test_missing_values_go_where_the_loss_is_lowest():
     assert (forest.leaves_.lo == np.inf).any()  # leaves of missing values alone
 
 
-@pytest.mark.mutation
 def test_missing_values_not_seen_in_training_go_to_the_larger_child():
     x = np.arange(10.0)
     forest = RandomPlantedForestRegressor(1, n_splits=1, t_try=1.0, split_try=10, bootstrap=False)
@@ -412,7 +397,6 @@ def test_missing_values_not_seen_in_training_go_to_the_larger_child():
     assert_array_equal(forest.predict([[np.nan], [0.0], [9.0]]), [0, 0, 1])
 
 
-@pytest.mark.mutation
 def test_components_of_a_forest_with_missing_values():
     X, y = interaction(120, d=3)
     rng = np.random.default_rng(0)
@@ -441,7 +425,6 @@ def categorical_data():
     return X, x + pd.Series(kind).map(effect).to_numpy()
 
 
-@pytest.mark.mutation
 def test_categories_are_ordered_by_the_mean_target(categorical_data):
     X, y = categorical_data
     forest = RandomPlantedForestRegressor(20, random_state=0).fit(X, y)
@@ -455,7 +438,6 @@ def test_categories_are_ordered_by_the_mean_target(categorical_data):
     assert_array_equal(forest.predict(X.assign(kind=X["kind"].astype(object))), forest.predict(X))
 
 
-@pytest.mark.mutation
 def test_unseen_and_missing_categories_take_the_same_way(categorical_data):
     X, y = categorical_data
     X = X.copy()
@@ -473,7 +455,6 @@ def test_unseen_and_missing_categories_take_the_same_way(categorical_data):
     )
 
 
-@pytest.mark.mutation
 def test_categories_of_several_outputs_and_classes(categorical_data):
     X, y = categorical_data
     outputs = RandomPlantedForestRegressor(5, random_state=0).fit(X, np.column_stack([y, 2 * y]))
@@ -484,7 +465,6 @@ def test_categories_of_several_outputs_and_classes(categorical_data):
     assert classifier.score(X, X["kind"].astype(str)) > 0.95
 
 
-@pytest.mark.mutation
 def test_categories_of_rows_without_weight_are_unseen(categorical_data):
     X, y = categorical_data
     weight = np.where(X["kind"] == "c", 0.0, 1.0)
@@ -494,7 +474,6 @@ def test_categories_of_rows_without_weight_are_unseen(categorical_data):
     assert_array_equal(forest.predict(X), forest.predict(unseen))
 
 
-@pytest.mark.mutation
 def test_categories_need_a_data_frame(categorical_data):
     X, y = categorical_data
     forest = RandomPlantedForestRegressor(2).fit(X, y)
@@ -508,7 +487,6 @@ def test_categories_need_a_data_frame(categorical_data):
 # -- classification -----------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("loss", LOSSES)
 def test_classes(loss):
     X, y = load_iris(return_X_y=True)
@@ -527,7 +505,6 @@ def test_classes(loss):
     assert_allclose(margin, binary._margin(X)[:, 0], atol=1e-12)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_features_removed_from_a_classifier_have_no_effect(loss, n_classes):
@@ -542,7 +519,6 @@ def test_features_removed_from_a_classifier_have_no_effect(loss, n_classes):
     assert_allclose(kept.predict_proba(X), forest.predict_proba(X), atol=1e-12)
 
 
-@pytest.mark.mutation
 def test_features_removed_from_a_regressor_are_averaged_out():
     X, y = interaction(100)
     forest = RandomPlantedForestRegressor(5, random_state=0).fit(X, y)
@@ -554,7 +530,6 @@ def test_features_removed_from_a_regressor_are_averaged_out():
     assert_allclose(FeatureRemover(forest, [0]).fit(X).predict(X[:20]), expected, atol=1e-12)
 
 
-@pytest.mark.mutation
 def test_decomposer_fits_a_forest_itself():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])
@@ -568,7 +543,6 @@ def test_decomposer_fits_a_forest_itself():
 # -- degenerate data ----------------------------------------------------------------------------
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("dtype", [np.int8, bool])
 def test_integer_targets_are_numbers(dtype):
     X, y = interaction()
@@ -577,14 +551,12 @@ def test_integer_targets_are_numbers(dtype):
     assert_array_equal(forest.fit(X, target).predict(X), forest.fit(X, target.astype(float)).predict(X))
 
 
-@pytest.mark.mutation
 def test_constant_target():
     X = interaction()[0]
     assert_allclose(RandomPlantedForestRegressor(5).fit(X, np.full(300, 7.0)).predict(X), 7)
     assert_allclose(RandomPlantedForestRegressor(5).fit(X, np.zeros(300)).predict(X), 0)
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("case", ["no splits", "constant features", "one row", "missing"])
 def test_without_a_split_the_mean_is_predicted(case):
     X, y = interaction()
@@ -603,7 +575,6 @@ def test_without_a_split_the_mean_is_predicted(case):
     assert_allclose(GlexDecomposer(forest).fit(X).intercept_, y.mean())
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize("loss", LOSSES)
 def test_classifier_without_a_split_predicts_the_share(loss):
     y = np.repeat([0, 1], [30, 70])
@@ -612,14 +583,12 @@ def test_classifier_without_a_split_predicts_the_share(loss):
     assert_allclose(proba, [[0.3, 0.7]])
 
 
-@pytest.mark.mutation
 def test_two_distinct_values():
     x = np.array([[0.0], [0.0], [1.0], [1.0]])
     forest = RandomPlantedForestRegressor(3, bootstrap=False).fit(x, [1.0, 1.0, 5.0, 5.0])
     assert_allclose(forest.predict([[0.0], [0.5], [1.0], [9.0]]), [1, 1, 5, 5])
 
 
-@pytest.mark.mutation
 def test_all_missing_column():
     X, y = interaction()
     X[:, 2] = np.nan
@@ -628,7 +597,6 @@ def test_all_missing_column():
     assert not (forest.leaves_.feature == 2).any()
 
 
-@pytest.mark.mutation
 def test_more_splits_than_rows_and_huge_values():
     X, y = interaction(6)
     forest = RandomPlantedForestRegressor(5, n_splits=200, max_interaction=None, random_state=0)
@@ -637,7 +605,6 @@ def test_more_splits_than_rows_and_huge_values():
     assert np.isfinite(classifier.fit(X, y > y.min()).predict_proba(X)).all()
 
 
-@pytest.mark.mutation
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
@@ -662,14 +629,12 @@ def test_bad_parameters(parameters, match):
         kind(**parameters).fit(X, y)
 
 
-@pytest.mark.mutation
 def test_tags():
     for kind in (RandomPlantedForestRegressor, RandomPlantedForestClassifier):
         assert get_tags(kind()).input_tags.allow_nan
     assert get_tags(GlexDecomposer(RandomPlantedForestRegressor())).input_tags.allow_nan
 
 
-@pytest.mark.mutation
 def test_bad_targets_and_weights():
     X, y = interaction(20)
     with pytest.raises(ValueError, match=r"y has one class, .* needs at least two"):

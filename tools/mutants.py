@@ -1,13 +1,15 @@
-"""Mutation testing: small faults, put into the package one at a time, that the tests marked ``mutation`` should notice.
+"""Test the tests: put small faults into the package, one at a time, and count those that no test notices.
 
     python tools/mutants.py                      # 200 mutants, seed 0
     python tools/mutants.py --jobs 2 --only 3,17,40-59
-    python tools/mutants.py --list               # show them, run nothing
+    python tools/mutants.py --list               # show the diffs, run nothing
 
-The sample is drawn from all mutants of `MODULES` (the compiled kernels have tests of their own). Each runs in a fork of
-one process that has imported the other packages, and lives in its memory: no file is changed. A mutant that fails a
-test, that cannot be imported, or that takes far longer than the tests take without it counts as killed; survivors are
-shown as diffs. Documentation, annotations and the wording of messages are left alone.
+The sample is drawn from all mutants of `MODULES` (the compiled kernels have their own tests). The default suite runs
+once under coverage, which records the lines that each test runs; ``.mutants`` keeps this record until the package or
+the tests change. A mutant then runs the quick tests of its lines. It lives in the memory of a fork of one process that
+has imported the other packages, so no file is changed. A mutant counts as killed if a test fails, if it cannot be
+imported, or if its tests take far longer than without it. The survivors are shown as diffs. Documentation, annotations
+and the wording of messages are never mutated.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ import argparse
 import ast
 import difflib
 import importlib
+import json
 import os
 import random
 import re
 import resource
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +33,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.machinery import SourceFileLoader
 from importlib.util import spec_from_file_location
 from io import StringIO
@@ -35,11 +41,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from coverage import Coverage, CoverageData
+from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "skglex"
-MODULES = ["_*.py", "_input/*.py", "_planted/*.py", "components/*.py", "ensemble/*.py", "readers/**/*.py"]
+FOLDERS = ["_decomposition", "_input", "_leaves", "_planted", "_readers", "_utils", "components"]
+MODULES = ["_*.py", *(f"{folder}/*.py" for folder in FOLDERS)]
+RECORD = ROOT / ".mutants"
+# Clusters cannot be started in a fork, and tests of the project run no code of the package.
+LEFT_OUT = ("tests/dask/", "tests/project/")
+# In seconds: tests are timed from here on, are too slow from here on, and all tests of a mutant take this at most.
+QUICK, SLOW, BUDGET = 0.05, 2.0, 20.0
 # Functions that write text.
 TEXT = {"__repr__", "__str__", "_repr_html_"}
 MEMORY = 4 << 30
@@ -250,7 +262,9 @@ class Source:
 
 def mutants() -> list[Mutant]:
     """Every mutant there is, in a fixed order."""
-    paths = {path for pattern in MODULES for path in PACKAGE.glob(pattern)} - {PACKAGE / "_html.py"}
+    paths = {path for pattern in MODULES for path in PACKAGE.glob(pattern)} - {
+        PACKAGE / "_utils" / "_html.py"
+    }
     found = [mutant for path in paths for mutant in Source(path).mutants()]
     return sorted(found, key=lambda m: (m.module, m.start, m.end, m.text))
 
@@ -273,73 +287,89 @@ class Finder(SourceFileLoader):
 
 
 class Collected:
-    """A pytest plugin that keeps the ids of the tests."""
+    """Keep the ids of the collected tests, as a pytest plugin."""
 
     def __init__(self) -> None:
         self.tests: list[str] = []
 
     def pytest_collection_finish(self, session: Any) -> None:
-        self.tests = [item.nodeid for item in session.items]
+        self.tests = [item.nodeid for item in session.items if not item.nodeid.startswith(LEFT_OUT)]
 
 
 def collect() -> list[str]:
     """Find the tests, which imports what they import; then forget the package (but its kernels) and the tests."""
-    files = [str(f) for f in sorted((ROOT / "tests").glob("test_*.py")) if "mutation" in f.read_text("utf-8")]
     found = Collected()
     with redirect_stdout(StringIO()) as output:
-        if pytest.main(["-qq", "--collect-only", "-m", "mutation", *files], plugins=[found]):
+        if pytest.main(["-qq", "--collect-only", str(ROOT / "tests")], plugins=[found]):
             raise SystemExit(output.getvalue())
-    for path in (PACKAGE / "kernels").glob("[!_]*.py"):
+    for path in (PACKAGE / "_kernels").glob("[!_]*.py"):
         importlib.import_module(f"skglex._kernels.{path.stem}")
     for name, module in list(sys.modules.items()):
         path = Path(getattr(module, "__file__", None) or "/")
-        if path.is_relative_to(ROOT) and not path.is_relative_to(PACKAGE / "kernels") and name != "__main__":
+        if path.is_relative_to(ROOT) and not path.is_relative_to(PACKAGE / "_kernels") and name != "__main__":
             del sys.modules[name]
     return found.tests
 
 
-class Recorder:
-    """A pytest plugin that records which lines each test runs."""
-
-    def __init__(self, data: Path) -> None:
-        self.coverage = Coverage(data_file=str(data), source=[str(PACKAGE)], config_file=False)
-
-    def pytest_sessionstart(self) -> None:
-        self.coverage.start()
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.coverage.switch_context(nodeid)
-
-    def pytest_sessionfinish(self) -> None:
-        self.coverage.stop()
-        self.coverage.save()
-
-
 class Selection:
-    """Which tests run what a mutant changes, the likeliest to notice first."""
+    """Choose the quick tests that run what a mutant changes, the likeliest to notice first."""
 
-    def __init__(self, tests: list[str], data: Path) -> None:
+    def __init__(self, tests: list[str], n_jobs: int) -> None:
         self.tests = tests
-        self.data = CoverageData(str(data))
-        self.data.read()
+        if not (RECORD / digest()).exists():
+            record(n_jobs)
+        self.lines = CoverageData(str(RECORD / "coverage"))
+        self.lines.read()
+        self.seconds: dict[str, float] = json.loads((RECORD / digest()).read_text(encoding="utf-8"))
 
     def __call__(self, mutant: Mutant) -> list[str]:
-        by_line = self.data.contexts_by_lineno(str(mutant.path))
-        found = {test for line in mutant.lines for test in by_line.get(line, [])}
-        # what runs when the module is imported matters to all
-        chosen = self.tests if "" in found else [test for test in self.tests if test in found]
+        by_line = self.lines.contexts_by_lineno(str(mutant.path))
+        contexts = {context for line in mutant.lines for context in by_line.get(line, [])}
+        ids = {context.rpartition("|")[0] for context in contexts}
+        # Lines that run while the module is imported matter to every test of the module.
+        if "" in contexts:
+            ids |= {context.rpartition("|")[0] for found in by_line.values() for context in found}
         words = re.findall("[a-z]+", mutant.module)[1:]
 
-        def rank(test: str) -> list[bool]:
-            file = test.partition("::")[0]
-            return [not any(word in file for word in words), "fuzz" not in file, "decomposer" not in file]
+        def rank(test: str) -> tuple[bool, float]:
+            return not any(word in test.partition("::")[0] for word in words), self.cost([test])
 
-        return sorted(chosen, key=rank)
+        chosen, spent = [], 0.0
+        for test in sorted((test for test in self.tests if test in ids), key=rank):
+            if (cost := self.cost([test])) <= SLOW and (spent := spent + cost) <= BUDGET:
+                chosen.append(test)
+        return chosen
+
+    def cost(self, tests: list[str]) -> float:
+        """Return the seconds that tests take without a mutant."""
+        return sum(self.seconds.get(test, QUICK) for test in tests)
 
 
-def start(mutant: Mutant | None, tests: list[str], output: Path) -> int:
-    """Run the tests in a fork, without a mutant under a recorder. Returns the process id."""
+def digest() -> str:
+    """Return a hash of the package and the tests."""
+    paths = sorted(path for folder in (PACKAGE, ROOT / "tests") for path in folder.rglob("*.py"))
+    return sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+
+def record(n_jobs: int) -> None:
+    """Run the default suite under coverage; keep which test runs which line, and the seconds of tests over `QUICK`."""
+    shutil.rmtree(RECORD, ignore_errors=True)
+    RECORD.mkdir()
+    print("recording which test runs which line: once, some ten minutes", flush=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-n", str(n_jobs), "--cov=skglex", "--cov-context=test"]
+    command += ["--cov-report=", "--durations=0", f"--durations-min={QUICK}", "tests"]
+    environment = {**os.environ, "COVERAGE_FILE": str(RECORD / "coverage")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"the tests fail without a mutant:\n{done.stdout[-2000:]}")
+    seconds: dict[str, float] = Counter()
+    for took, test in re.findall(r"^([\d.]+)s (?:setup|call|teardown) +(.*)$", done.stdout, re.MULTILINE):
+        seconds[test] += float(took)
+    (RECORD / digest()).write_text(json.dumps(seconds), encoding="utf-8")
+
+
+def start(mutant: Mutant, tests: list[str], output: Path) -> int:
+    """Run the tests of a mutant in a fork. Returns the process id."""
     if pid := os.fork():
         return pid
     code = 70
@@ -350,13 +380,8 @@ def start(mutant: Mutant | None, tests: list[str], output: Path) -> int:
         os.dup2(file, 2)
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
-        plugins = []
-        if mutant is None:
-            plugins.append(Recorder(output.with_suffix(".coverage")))
-        else:
-            sys.meta_path.insert(0, Finder(mutant))
-        options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
-        code = int(pytest.main([*options, *tests], plugins=plugins))
+        sys.meta_path.insert(0, Finder(mutant))
+        code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]))
     finally:
         sys.stdout.flush()
         os._exit(code)
@@ -372,38 +397,36 @@ class Result:
 
 
 def run(
-    jobs: list[tuple[int, Mutant | None]],
-    tests_of: Callable[[Any], list[str]],
-    folder: Path,
-    n_jobs: int,
-    limit: float,
-    report: Callable[[int, Result], None],
+    sample: dict[int, Mutant], tests_of: Selection, n_jobs: int, report: Callable[[int, Result], None]
 ) -> None:
     """Run mutants, some at a time."""
-    waiting = jobs[::-1]
-    running: dict[int, tuple[int, float]] = {}
-    while waiting or running:
-        while waiting and len(running) < n_jobs:
-            number, mutant = waiting.pop()
-            if tests := tests_of(mutant):
-                running[start(mutant, tests, folder / str(number))] = number, time.perf_counter()
-            else:
-                report(number, Result(True, 0.0, "no test runs it"))
-        time.sleep(0.02)
-        for pid, (number, since) in list(running.items()):
-            done, status = os.waitpid(pid, os.WNOHANG)
-            took = time.perf_counter() - since
-            if not done and took < limit:
-                continue
-            if not done:
-                os.killpg(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-            del running[pid]
-            lines = (folder / str(number)).read_text(errors="replace").splitlines()
-            failed = [line.split(" - ")[0] for line in lines if line.startswith(("FAILED ", "ERROR "))]
-            why = (failed or lines[-1:] or ["no output"])[0] if done else "time"
-            why = "crash" if done and os.WIFSIGNALED(status) else why
-            report(number, Result(bool(done) and status == 0, took, why))
+    waiting = list(sample)[::-1]
+    running: dict[int, tuple[int, float, float]] = {}
+    with tempfile.TemporaryDirectory(prefix="skglex-mutants-") as folder:
+        while waiting or running:
+            while waiting and len(running) < n_jobs:
+                number = waiting.pop()
+                if tests := tests_of(sample[number]):
+                    limit = 20 + PATIENCE * tests_of.cost(tests)
+                    pid = start(sample[number], tests, Path(folder, str(number)))
+                    running[pid] = number, time.perf_counter(), limit
+                else:
+                    report(number, Result(True, 0.0, "no test runs it"))
+            time.sleep(0.02)
+            for pid, (number, since, limit) in list(running.items()):
+                done, status = os.waitpid(pid, os.WNOHANG)
+                took = time.perf_counter() - since
+                if not done and took < limit:
+                    continue
+                if not done:
+                    os.killpg(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                del running[pid]
+                lines = Path(folder, str(number)).read_text(errors="replace").splitlines()
+                failed = [line.split(" - ")[0] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+                why = (failed or lines[-1:] or ["no output"])[0] if done else "time"
+                why = "crash" if done and os.WIFSIGNALED(status) else why
+                report(number, Result(bool(done) and status == 0, took, why))
 
 
 def main() -> int:
@@ -426,15 +449,9 @@ def main() -> int:
     os.environ["OMP_NUM_THREADS"] = "1"  # a process with threads cannot be forked
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
-    tests = collect()
+    tests_of = Selection(collect(), args.jobs)
     results: dict[int, Result] = {}
-    temporary = tempfile.TemporaryDirectory(prefix="skglex-mutants-")
-    folder = Path(temporary.name)
-    run([(-1, None)], lambda _: tests, folder, 1, 3600.0, results.__setitem__)
-    whole = results.pop(-1)
-    if not whole.survived:
-        raise SystemExit(f"the tests fail without a mutant: {whole.why}")
-    print(f"{len(tests)} tests, {whole.seconds:.0f} s; {len(numbers)} of {len(every):,} mutants", flush=True)
+    print(f"{len(tests_of.tests)} tests; {len(numbers)} of {len(every):,} mutants", flush=True)
 
     def report(number: int, result: Result) -> None:
         results[number] = result
@@ -444,8 +461,7 @@ def main() -> int:
         elif args.verbose:
             print(f"-- {number} killed in {result.seconds:.1f} s: {mutant.kind}: {result.why}", flush=True)
 
-    tests_of = Selection(tests, folder / "-1.coverage")
-    run([(i, sample[i]) for i in numbers], tests_of, folder, args.jobs, 10 + PATIENCE * whole.seconds, report)
+    run({i: sample[i] for i in numbers}, tests_of, args.jobs, report)
     by_kind = (
         Counter(sample[i].kind for i in results),
         Counter(sample[i].kind for i in results if results[i].survived),

@@ -2,7 +2,7 @@
 
     python tools/version_matrix.py                      # all rows
     python tools/version_matrix.py oldest xgboost-2.1   # some rows
-    python tools/version_matrix.py --tests tests/test_lightgbm_models.py newest-3.13
+    python tools/version_matrix.py --tests tests/readers/test_lightgbm.py newest-3.13
 
 The package is built once as a wheel, installed in every environment, and tested from there, not from the source tree.
 The oldest versions are read from ``pyproject.toml``, so the pins there are the ones tested. Pythons are found as
@@ -30,10 +30,10 @@ TEST_PACKAGES = ["hypothesis", "lightgbm", "pandas", "polars", "pyarrow", "pytes
 DEFAULT_TESTS = [
     "tests/test_decomposer.py",
     "tests/test_remover.py",
-    "tests/test_persistence.py",
+    "tests/export/test_store.py",
     "tests/test_concurrency.py",
-    "tests/test_array_api.py",
-    "tests/test_lightgbm_models.py",
+    "tests/input/test_array_api.py",
+    "tests/readers/test_lightgbm.py",
 ]
 SHOWN = ["numpy", "scipy", "scikit-learn", "xgboost", "lightgbm", "numba", "treelite", "joblib", "pandas"]
 

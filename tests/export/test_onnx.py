@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 import treelite
 import xgboost as xgb
-from _debiased_models import (
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+
+from skglex._input import InputSpec
+from skglex._readers import SourceModel
+from skglex._readers._treelite import from_treelite
+from skglex._response import Response
+from skglex.export._onnx import onnx_model
+from tests.export.debiased_models import (
     FRAME,
     LABELS,
     MODELS,
@@ -26,13 +33,6 @@ from _debiased_models import (
     regressor,
     rows_of,
 )
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
-
-from skglex._input import InputSpec
-from skglex._readers import SourceModel
-from skglex._readers._treelite import from_treelite
-from skglex._response import Response
-from skglex.export._onnx import onnx_model
 
 
 def with_response(source, **changes):

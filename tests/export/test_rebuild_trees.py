@@ -3,11 +3,19 @@
 from dataclasses import replace
 
 import numpy as np
-from _debiased_models import MODELS, assert_float32_close, codes, debiased_margin, leaf_weights, read, rows_of
 
 from skglex._input import bin_all
 from skglex.export._onnx import onnx_model
 from skglex.export._rebuild_trees import rebuild_trees
+from tests.export.debiased_models import (
+    MODELS,
+    assert_float32_close,
+    codes,
+    debiased_margin,
+    leaf_weights,
+    read,
+    rows_of,
+)
 
 
 def test_binary_trees_are_rebuilt():

@@ -5,7 +5,11 @@ import json
 import numpy as np
 import pytest
 import xgboost as xgb
-from _debiased_models import (
+
+from skglex import GlexDecomposer
+from skglex._input import bin_all
+from skglex.export._xgboost import debiased_booster
+from tests.export.debiased_models import (
     FRAME,
     MODELS,
     N,
@@ -22,10 +26,6 @@ from _debiased_models import (
     regressor,
     rows_of,
 )
-
-from skglex import GlexDecomposer
-from skglex._input import bin_all
-from skglex.export._xgboost import debiased_booster
 
 
 def export(model, removed, weighting="empirical"):

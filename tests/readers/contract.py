@@ -1,0 +1,268 @@
+"""State what every reader must do, as tests that each library's file runs on its own models.
+
+A file defines ``MODELS``, a dict from names to functions that return a fitted model, and a class that derives from
+`ReaderContract` and says how the library itself computes:
+
+    class TestContract(ReaderContract):
+        X = X
+        def margin(self, model, rows): ...
+        def thresholds(self, model): ...
+
+        def path_dependent_game(self, model, rows): ...
+
+The other methods and attributes have defaults.
+"""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.inspection import partial_dependence
+
+from skglex import FeatureRemover, GlexDecomposer
+from tests.support.data import WEIGHTINGS
+from tests.support.oracles import brute_force_game, check_components, check_game, game_components, total
+
+
+def beside(threshold):
+    """Return a threshold, its float32 neighbours, the points halfway to them, and one float64 step to either side."""
+    with np.errstate(over="ignore", under="ignore"):
+        single = np.float32(threshold)
+        below, above = (float(np.nextafter(single, np.float32(side))) for side in (-np.inf, np.inf))
+        values = np.array([threshold, single, below, above])
+        # A cast to float32 rounds the halfway points to even.
+        halfway = [single / 2 + below / 2, single / 2 + above / 2]
+    values = np.concatenate([values, np.float64(halfway)])
+    return np.concatenate([values, np.nextafter(values, -np.inf), np.nextafter(values, np.inf)])
+
+
+class ReaderContract:
+    """Hold a library's reader to its contract."""
+
+    # The training rows of the models; they are the background too.
+    X = None
+    # Values that rows may have anywhere; `takes` excludes those that a model refuses.
+    special = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e39, -1e39, 1e300, 5e-46)
+    # The features that the remover removes.
+    removed = (1, 3)
+    # Names of models: without node covers, without an oracle for paths, without outputs that a remover could give,
+    # and without ONNX export.
+    without_cover = ()
+    without_walk = ()
+    without_output = ()
+    without_onnx = ()
+    # Names of models whose SHAP values the library computes.
+    explained = ()
+    # Names of models that are saved and loaded, and of those whose partial dependence scikit-learn computes.
+    saved = ()
+    dependence = ()
+    # Whether the library computes its output in float32.
+    float32 = False
+
+    # -- how the library computes ------------------------------------------------------------------
+
+    def margin(self, model, rows):
+        """Return the library's own raw score, of shape (n_samples, n_outputs)."""
+        raise NotImplementedError
+
+    def thresholds(self, model):
+        """Return the pairs (feature, threshold) of all numeric splits."""
+        raise NotImplementedError
+
+    def tolerance(self, name, model, decomposer):
+        """Return the bound on the rounding of a margin; the default is for float64 sums in another order."""
+        return 1e-12 * max(1.0, np.abs(self.margin(model, self.X)).max())
+
+    def takes(self, model, value):
+        """Return whether the model takes rows with a value."""
+        return True
+
+    def path_dependent_game(self, model, rows):
+        """Return the path-dependent game, up to a constant."""
+        raise NotImplementedError
+
+    def shap_values(self, name, model, rows):
+        """Return the library's path-dependent SHAP values (n, d, k), their base (k,) and interactions (or None)."""
+        raise NotImplementedError
+
+    def reloaded(self, model, folder):
+        """Yield models that were saved in the library's own formats and loaded."""
+        return ()
+
+    def output(self, estimator, rows):
+        """Return the output of a model, or of a remover of its features: probabilities, else the prediction."""
+        method = "predict_proba" if hasattr(estimator, "predict_proba") else "predict"
+        return np.asarray(getattr(estimator, method)(rows), dtype=float).reshape(np.shape(rows)[0], -1)
+
+    def coded(self, model, rows):
+        """Return rows as an exported ONNX model takes them."""
+        return rows
+
+    # -- rows --------------------------------------------------------------------------------------
+
+    def rows(self, model, seed=0):
+        """Return training rows, rows on and beside thresholds, and rows with special values."""
+        rng = np.random.default_rng(seed)
+        X, (n, d) = self.X, self.X.shape
+        rows = [X[rng.choice(n, 40, replace=False)]]
+        found, largest = list(self.thresholds(model)), np.inf if self.takes(model, 1e39) else 1e38
+        for i in rng.permutation(len(found))[:40]:
+            feature, threshold = found[i]
+            values = beside(threshold)
+            values = values[np.abs(values) < largest]
+            part = X[rng.integers(n, size=len(values))].copy()
+            part[:, feature] = values
+            rows.append(part)
+        for value in self.special:
+            if self.takes(model, value):
+                part = X[rng.integers(n, size=2 * d)].copy()
+                part[np.arange(2 * d), np.arange(2 * d) % d] = value
+                rows += [part, np.full((1, d), value)]
+        return np.concatenate(rows)
+
+    def some_rows(self, model, n, seed):
+        rows = self.rows(model, seed)
+        return rows[np.random.default_rng(seed).choice(len(rows), min(n, len(rows)), replace=False)]
+
+    def explainable_rows(self, model):
+        """Return rows that the library explains, and rightly so."""
+        return self.some_rows(model, 60, 4)
+
+    # -- the contract ------------------------------------------------------------------------------
+
+    def pytest_generate_tests(self, metafunc):
+        """Parametrize ``name`` and ``weighting`` of the tests below."""
+        models = metafunc.module.MODELS
+        names = {
+            "test_path_dependent_weights_follow_the_covers": [
+                name for name in models if name not in (*self.without_cover, *self.without_walk)
+            ],
+            "test_path_dependent_shap_values_equal_the_librarys": self.explained,
+            "test_saved_models_read_the_same": self.saved,
+            "test_partial_dependence_equals_scikit_learns": self.dependence,
+            "test_removed_features_have_no_effect": [
+                name for name in models if name not in self.without_output
+            ],
+            "test_onnx_computes_the_same": [name for name in models if name not in self.without_onnx],
+        }.get(metafunc.definition.name, list(models))
+        if "name" in metafunc.fixturenames:
+            metafunc.parametrize("name", names)
+        if "weighting" in metafunc.fixturenames:
+            metafunc.parametrize("weighting", WEIGHTINGS)
+
+    def test_columns_add_up_to_the_margin(self, name, weighting, model_of):
+        model = model_of(name)
+        decomposer = GlexDecomposer(model, weighting=weighting)
+        if weighting == "path_dependent" and name in self.without_cover:
+            with pytest.raises(ValueError, match="needs node covers"):
+                decomposer.fit(self.X)
+            return
+        rows = self.rows(model)
+        decomposer.fit(self.X)
+        bound = self.tolerance(name, model, decomposer)
+        assert_allclose(total(decomposer, rows), self.margin(model, rows), rtol=0, atol=bound)
+
+    def test_empirical_weights_are_averages_over_the_background(self, name, model_of):
+        model = model_of(name)
+        rows, background = self.some_rows(model, 20, 1), self.some_rows(model, 30, 2)
+        decomposer = GlexDecomposer(model).fit(background)
+        game = brute_force_game(lambda Z: self.margin(model, Z), rows, background)
+        # A component is a signed sum of up to 2^|S| means of margins.
+        check_game(decomposer, rows, game, 16 * self.tolerance(name, model, decomposer))
+
+    def test_path_dependent_weights_follow_the_covers(self, name, model_of):
+        model = model_of(name)
+        rows = self.some_rows(model, 60, 3)
+        decomposer = GlexDecomposer(model, weighting="path_dependent").fit(self.X)
+        components = game_components(self.path_dependent_game(model, rows))
+        scale = max(1.0, *(np.abs(component).max() for component in components.values()))
+        # The constant also holds base scores, which trees do not have.
+        check_components(decomposer, rows, components, 1e-11 * scale, intercept=False)
+
+    def test_path_dependent_shap_values_equal_the_librarys(self, name, model_of):
+        model = model_of(name)
+        rows = self.explainable_rows(model)
+        phi, base, pairs = self.shap_values(name, model, rows)
+        decomposer = GlexDecomposer(model, weighting="path_dependent").fit(self.X)
+        bound = 10 * self.tolerance(name, model, decomposer)
+        assert_allclose(decomposer.shap_values(rows).reshape(phi.shape), phi, rtol=0, atol=bound)
+        if base is not None:
+            assert_allclose(np.atleast_1d(decomposer.intercept_), base, rtol=0, atol=bound)
+        if pairs is not None:
+            found = decomposer.shap_interaction_values(rows).reshape(pairs.shape)
+            assert_allclose(found, pairs, rtol=0, atol=10 * bound)
+
+    def test_saved_models_read_the_same(self, name, model_of, tmp_path):
+        model = model_of(name)
+        decomposer = GlexDecomposer(model, prefit=True).fit(self.X)
+        expected = decomposer.transform(self.X)
+        copies = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model), *self.reloaded(model, tmp_path)]
+        for loaded in copies:
+            assert_array_equal(GlexDecomposer(loaded, prefit=True).fit(self.X).transform(self.X), expected)
+        assert_array_equal(pickle.loads(pickle.dumps(decomposer)).transform(self.X), expected)
+
+    @pytest.mark.parametrize("features", [[0], [0, 3]])
+    def test_partial_dependence_equals_scikit_learns(self, name, features, model_of):
+        model, background = model_of(name), np.nan_to_num(self.X[:100])
+        brute = partial_dependence(
+            model, background, features, method="brute", kind="average", grid_resolution=6
+        )
+        grid = np.stack(np.meshgrid(*brute["grid_values"], indexing="ij"), axis=-1).reshape(-1, len(features))
+        rows = np.zeros((len(grid), background.shape[1]))
+        rows[:, features] = grid
+        decomposer = GlexDecomposer(model).fit(background)
+        found = decomposer.partial_dependence(features, rows).reshape(len(grid), -1)
+        expected = brute["average"].reshape(found.shape[1], -1).T
+        assert_allclose(found, expected, rtol=0, atol=self.tolerance(name, model, decomposer))
+
+    def test_removed_features_have_no_effect(self, name, model_of):
+        model, removed, d = model_of(name), list(self.removed), self.X.shape[1]
+        rows, background = self.rows(model)[::5], self.X[:60]
+        # Almost no removal goes through the leaves and the inverse link, no removal asks the library.
+        from_leaves = {"rtol": 2e-5, "atol": 1e-5} if self.float32 else {"rtol": 1e-9, "atol": 1e-12}
+        as_it_is = {"rtol": 2e-7, "atol": 1e-7} if self.float32 else {"rtol": 0, "atol": 0}
+        for strength, bounds in ((1e-300, from_leaves), (0.0, as_it_is)):
+            remover = FeatureRemover(model, removed, strength=strength).fit(background)
+            assert_allclose(self.output(remover, rows), self.output(model, rows), **bounds)
+        if hasattr(model, "classes_"):
+            assert_array_equal(remover.predict(rows), np.squeeze(model.predict(rows)))
+        remover = FeatureRemover(model, removed).fit(background)
+        kept = tuple(j for j in range(d) if j not in removed)
+        few = rows[:: max(1, len(rows) // 20)]
+        mixed = np.repeat(background[None], len(few), axis=0)
+        mixed[:, :, kept] = few[:, None, kept]
+        expected = (
+            self.margin(model, mixed.reshape(-1, d)).reshape(len(few), len(background), -1).mean(axis=1)
+        )
+        bound = self.tolerance(name, model, GlexDecomposer(model).fit(background))
+        margin = remover.margin(few)
+        assert_allclose(margin.reshape(expected.shape), expected, rtol=0, atol=bound)
+        for value in (7.0, np.nan, np.inf, 1e300):
+            changed = few.copy()
+            changed[:, removed] = value
+            assert_array_equal(remover.margin(changed), margin)
+
+    def test_onnx_computes_the_same(self, name, model_of, run_onnx):
+        model = model_of(name)
+        remover = FeatureRemover(model, list(self.removed)).fit(self.X[:60])
+        rows = self.rows(model)[::3]
+        found = run_onnx(remover.to_onnx(), self.coded(model, rows))
+        margin = remover.margin(rows).reshape(len(rows), -1)
+        # The operator for trees returns float32.
+        scale = max(1.0, np.abs(margin).max())
+        assert_allclose(found["margin"], margin, rtol=1e-6, atol=1e-6 * scale)
+        close = {"rtol": 2e-5 * scale, "atol": 1e-5}
+        if "probabilities" in found:
+            probabilities = remover.predict_proba(rows)
+            assert_allclose(found["probabilities"], probabilities, **close)
+            sure = np.diff(np.sort(probabilities, axis=1)[:, -2:], axis=1).ravel() > 1e-5
+            assert_array_equal(np.asarray(found["label"])[sure], remover.predict(rows)[sure])
+        elif "scores" in found:
+            scores = remover.decision_function(rows)
+            assert_allclose(found["scores"].ravel(), scores, **close)
+            sure = np.abs(scores) > 1e-6
+            assert_array_equal(found["label"].ravel()[sure], remover.predict(rows)[sure])
+        else:
+            assert_allclose(found["variable"], remover.predict(rows).reshape(len(rows), -1), **close)

@@ -1,0 +1,117 @@
+"""Read voting and bagging ensembles: averages of other models."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import xgboost as xgb
+from lightgbm import LGBMRegressor
+from skglex._readers._sum import last_left
+from sklearn.ensemble import (
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
+from sklearn.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+)
+
+from skglex import FeatureRemover, GlexDecomposer
+from skglex._leaves._grid import Grid
+from tests.readers.sklearn_models import (
+    BINARY,
+    EXACT,
+    FLOAT32,
+    FOREST,
+    GAPS,
+    HIST,
+    TREE,
+    X,
+    Y,
+    thresholds,
+    voting,
+)
+from tests.support.data import WEIGHTINGS
+from tests.support.oracles import total
+
+
+@pytest.mark.parametrize("as_float32", [False, True])
+@pytest.mark.parametrize("less_equal", [False, True])
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+def test_one_comparison_for_all_members_of_a_sum(less_equal, as_float32):
+    largest = float(np.finfo(np.float32).max)
+    cuts = np.array([-largest, -1.0, -0.1, 0.0, 1e-46, 0.1, 0.6, 2.0**24, largest, np.inf])
+    if as_float32 and not less_equal:  # XGBoost's thresholds are float32.
+        cuts = np.unique(cuts.astype(np.float32).astype(float))
+    whole = np.array([0, len(cuts)])
+    grid = Grid(np.arange(1), cuts, whole, np.zeros(1, bool), less_equal, as_float32)
+    single = cuts.astype(np.float32)
+    near = [cuts, single, *(np.nextafter(single, np.float32(side)) for side in (-np.inf, np.inf))]
+    near = np.concatenate([np.float64(part) for part in near])
+    near = np.concatenate([near, (near[:, None] / 2 + near / 2).ravel()])
+    rows = np.concatenate(
+        [near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf), [1e39, 1e300, -np.inf]]
+    )
+    rows = rows[~np.isnan(rows)]
+    ours = last_left(grid)
+    # Cut i sends bins up to i left.
+    goes_left = grid.bin(rows[None])[0][:, None] <= np.arange(len(cuts))
+    np.testing.assert_array_equal(rows[:, None] <= ours, goes_left)
+
+
+def test_members_of_several_libraries():
+    lgb = pytest.importorskip("lightgbm")
+    members = [
+        lgb.LGBMRegressor(n_estimators=8, num_leaves=6, min_child_samples=5, verbose=-1),
+        xgb.XGBRegressor(n_estimators=8, max_depth=3),
+        RandomForestRegressor(**FOREST),
+    ]
+    frame = pd.DataFrame(GAPS, columns=["x0", "x1", "x2", "x3"])
+    model = voting(*members, weights=[3, 1, 2]).fit(frame, Y)
+    found = thresholds(model.estimators_[1]) + thresholds(model.estimators_[2])
+    rows = np.resize(GAPS, (3 * len(found), 4))
+    for i, (column, t) in enumerate(found):
+        rows[3 * i : 3 * i + 3, column] = t, np.nextafter(t, -9), np.nextafter(t, 9)
+    rows = pd.DataFrame(np.where(np.abs(rows) > 1e38, 0, rows), columns=frame.columns)
+    for weighting in WEIGHTINGS:
+        decomposer = GlexDecomposer(model, weighting=weighting).fit(frame)
+        np.testing.assert_allclose(total(decomposer, rows)[:, 0], model.predict(rows), rtol=0, atol=FLOAT32)
+
+
+def test_sparse_input_on_which_members_disagree():
+    model = voting(xgb.XGBRegressor(n_estimators=3), DecisionTreeRegressor(**TREE)).fit(X, Y)
+    decomposer = GlexDecomposer(model).fit(X)
+    with pytest.raises(ValueError, match="estimators of the ensemble read its unstored entries differently"):
+        decomposer.transform(sp.csr_matrix(X))
+
+
+def test_sums_of_members_with_categories():
+    """Categories of all members count, and a soft vote is a probability."""
+    params = {**HIST, "categorical_features": [3]}
+    members = [HistGradientBoostingRegressor(**params, max_features=m) for m in (1.0, 0.5, 0.7)]
+    model = voting(*members).fit(GAPS, Y)
+    decomposer = GlexDecomposer(model).fit(GAPS)
+    np.testing.assert_allclose(total(decomposer, GAPS)[:, 0], model.predict(GAPS), rtol=0, atol=EXACT)
+    votes = [RandomForestClassifier(**FOREST), DecisionTreeClassifier(**TREE)]
+    soft = voting(*votes, kind=VotingClassifier, voting="soft").fit(X, BINARY)
+    expected = soft.predict_proba(np.insert(X[:, 1:], 0, X[0, 0], axis=1))
+    whole = FeatureRemover(soft, ["x0"], strength=0.5).fit(X[:1])  # x0 comes from the only background row.
+    probabilities = (expected + soft.predict_proba(X)) / 2
+    np.testing.assert_allclose(whole.predict_proba(X), probabilities, rtol=0, atol=EXACT)
+
+
+def test_categories_that_members_take_in_different_ways():
+    """This holds even if the other member uses other columns only."""
+    codes = xgb.XGBRegressor(n_estimators=3, feature_types=["q", "q", "q", "c"])
+    model = voting(codes, DecisionTreeRegressor(max_depth=1)).fit(X, Y + 3 * (X[:, 3] > X[:, 3].min()))
+    with pytest.raises(ValueError, match="take categories in different ways"):
+        GlexDecomposer(model).fit(X)
+
+
+def test_categorical_columns_that_one_member_knows_of():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = voting(LGBMRegressor(n_estimators=2, verbose=-1), DecisionTreeRegressor(**TREE)).fit(frame, Y)
+    with pytest.raises(ValueError, match=r"X has the categorical columns \['d'\]"):
+        GlexDecomposer(model).fit(frame.astype({"d": "category"}))

@@ -1,0 +1,174 @@
+"""Read every kind of CatBoost model."""
+
+import json
+
+import catboost as cb
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skglex import GlexDecomposer
+from tests.readers.catboost_models import (  # noqa: F401
+    BINARY,
+    FLOAT64,
+    KINDS,
+    MODELS,
+    POLICIES,
+    POSITIVE,
+    SIGNAL,
+    SMALL,
+    SquaredError,
+    X,
+    classifier,
+    margin_of,
+    regressor,
+    to_json,
+)
+from tests.readers.contract import ReaderContract
+from tests.support import tree_walks
+from tests.support.oracles import total
+
+# A node that no training row reaches is common, and warns.
+pytestmark = pytest.mark.filterwarnings("ignore:.* nodes of the model have cover 0:UserWarning")
+
+
+class TestContract(ReaderContract):
+    X = X
+    # CatBoost 1.2.10's SHAP values of other trees do not add up to its margin, or CatBoost crashes.
+    explained = tuple(kind for kind in KINDS if kind != "RMSEWithUncertainty")
+    # `catboost.CatBoost` predicts its margin whatever the loss.
+    without_output = tuple(kind for kind in KINDS if kind.startswith("CatBoost, "))
+    without_onnx = ("MultiLogloss",)
+    saved = ("Logloss", "Logloss, Depthwise", "Logloss, Lossguide", "MultiClass")
+    dependence = ("RMSE", "RMSE, Depthwise")
+
+    def margin(self, model, rows):
+        return margin_of(model, rows)
+
+    def thresholds(self, model):
+        return [(j, np.float32(t)) for j, found in model.get_borders().items() for t in found]
+
+    def path_dependent_game(self, model, rows):
+        return tree_walks.game(model, rows, margin_of(model, rows))
+
+    def shap_values(self, name, model, rows):
+        n, d = rows.shape
+        phi, pairs = (
+            model.get_feature_importance(cb.Pool(rows), type=kind, thread_count=1)
+            for kind in ("ShapValues", "ShapInteractionValues")
+        )
+        phi, pairs = phi.reshape(n, -1, d + 1), pairs.reshape(n, -1, d + 1, d + 1)[:, :, :d, :d]
+        return phi[:, :, :d].transpose(0, 2, 1), phi[0, :, d], pairs.transpose(0, 2, 3, 1)
+
+    def reloaded(self, model, folder):
+        model.save_model(str(folder / "model.cbm"))
+        yield type(model)().load_model(str(folder / "model.cbm"))
+        yield cb.CatBoost().load_model(str(folder / "model.cbm"))
+
+
+def test_nodes_without_cover_count_nothing():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 3))
+    model = regressor(rows[:, 0] * rows[:, 1], rows, depth=6, iterations=20)
+    assert (model.get_leaf_weights() == 0).mean() > 0.5
+    with pytest.warns(UserWarning, match=r"nodes of the model have cover 0 .* taken as 0 for each child"):
+        decomposer = GlexDecomposer(model, weighting="path_dependent").fit(rows)
+    own = model.get_feature_importance(cb.Pool(rows), type="ShapValues")
+    assert_allclose(decomposer.shap_values(rows), own[:, :3], **FLOAT64)
+    assert_allclose(decomposer.intercept_, own[0, 3], **FLOAT64)
+
+
+def test_trees_without_leaf_weights(tmp_path):
+    """Files may omit leaf weights, which margins and empirical weights do not need."""
+    model = regressor()
+    content = to_json(model, tmp_path)
+    for tree in content["oblivious_trees"]:
+        del tree["leaf_weights"]
+    (tmp_path / "bare.json").write_text(json.dumps(content))
+    bare = cb.CatBoost().load_model(str(tmp_path / "bare.json"), format="json")
+    with pytest.raises(ValueError, match="needs node covers, which this CatBoost does not have"):
+        GlexDecomposer(bare, weighting="path_dependent").fit(X)
+    expected = GlexDecomposer(model).fit(X).transform(X)
+    assert_allclose(GlexDecomposer(bare).fit(X).transform(X), expected, **FLOAT64)  # JSON rounds values.
+
+
+# -- missing values, borders, scale, early stopping --------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["Min", "Max", "Forbidden"])
+def test_missing_values_go_where_catboost_sends_them(mode):
+    rows = np.nan_to_num(X, nan=7.0) if mode == "Forbidden" else X
+    model = regressor(rows=rows, nan_mode=mode)
+    probe = TestContract().rows(model)  # Column 3 has no missing values in training.
+    probe[::3, 3] = np.nan
+    decomposer = GlexDecomposer(model).fit(rows)
+    with np.errstate(over="ignore"):
+        assert_allclose(total(decomposer, probe), margin_of(model, probe), **FLOAT64)
+
+
+def test_missing_mode_by_feature():
+    quantization = ["0:nan_mode=Max", "1:nan_mode=Min"]
+    model = regressor(per_float_feature_quantization=quantization)
+    assert total(GlexDecomposer(model).fit(X), X) == pytest.approx(margin_of(model, X), rel=1e-12)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_scale_and_bias(policy):
+    model = regressor(grow_policy=policy)
+    model.set_scale_and_bias(2.5, -3.0)
+    decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X)
+    assert_allclose(total(decomposer, X), margin_of(model, X), **FLOAT64)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("use_best_model", [True, False])
+def test_early_stopping(policy, use_best_model):
+    noise = np.random.default_rng(0).permutation(SIGNAL[200:])
+    model = cb.CatBoostRegressor(**{**SMALL, "iterations": 200, "learning_rate": 0.7, "grow_policy": policy})
+    model.fit(
+        X[:200],
+        SIGNAL[:200],
+        eval_set=(X[200:], noise),
+        early_stopping_rounds=5,
+        use_best_model=use_best_model,
+    )
+    assert (model.tree_count_ == model.best_iteration_ + 1) == use_best_model
+    decomposer = GlexDecomposer(model).fit(X)
+    assert_allclose(total(decomposer, X), margin_of(model, X), **FLOAT64)
+
+
+def test_best_model_without_splits_and_no_trees():
+    model = regressor(depth=1, iterations=3)
+    model.shrink(ntree_end=1)
+    decomposer = GlexDecomposer(model, max_interaction=1).fit(X)
+    assert_allclose(total(decomposer, X), margin_of(model, X), **FLOAT64)
+    stump = regressor(
+        np.repeat([0.0, 1.0], 150), l2_leaf_reg=1e9, min_data_in_leaf=300, grow_policy="Depthwise"
+    )
+    assert_allclose(total(GlexDecomposer(stump).fit(X), X), margin_of(stump, X), **FLOAT64)
+
+
+def test_many_borders_on_integers_near_2_to_24():
+    rng = np.random.default_rng(0)
+    rows = 2.0**24 + rng.integers(-20, 20, size=(500, 2))
+    model = regressor((rows[:, 0] - 2.0**24) * (rows[:, 1] > 2.0**24), rows, iterations=30)
+    decomposer = GlexDecomposer(model).fit(rows)
+    assert_allclose(total(decomposer, rows), margin_of(model, rows), **FLOAT64)
+    probe = rows + rng.choice([-1.0, 0.0, 0.5, 1.0], size=rows.shape)
+    assert_allclose(total(decomposer, probe), margin_of(model, probe), **FLOAT64)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_labels_and_sums_of_models(policy, tmp_path):
+    model = classifier(np.where(BINARY, "yes", "no"), grow_policy=policy)
+    reference = GlexDecomposer(model).fit(X)
+    for loaded in TestContract().reloaded(model, tmp_path):
+        assert GlexDecomposer(loaded).fit(X).classes_.tolist() == ["no", "yes"]
+    both = cb.sum_models([model, model], weights=[0.25, 2.0])
+    decomposer = GlexDecomposer(both).fit(X)
+    assert_allclose(decomposer.transform(X), 2.25 * reference.transform(X), **FLOAT64)
+
+
+def test_custom_objective():
+    model = regressor(loss_function=SquaredError(), eval_metric="RMSE")
+    assert_allclose(total(GlexDecomposer(model).fit(X), X), margin_of(model, X), **FLOAT64)

@@ -1,0 +1,162 @@
+"""Refuse models that are no sums of trees, and find the reader of the others."""
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from lightgbm import LGBMRegressor
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    RandomTreesEmbedding,
+    StackingRegressor,
+    VotingClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+)
+
+from skglex import GlexDecomposer, RandomPlantedForestRegressor
+from tests.readers.sklearn_models import (
+    BINARY,
+    BOOST,
+    CLASSES,
+    EXACT,
+    FOREST,
+    GAPS,
+    HIST,
+    TREE,
+    X,
+    Y,
+    voting,
+)
+from tests.support.oracles import total
+
+
+class MyForest(RandomForestRegressor):
+    """Derive from a forest, as a user may do in another module."""
+
+
+class MyMean(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.mean_ = np.mean(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+class MyTwist(RandomForestRegressor):
+    def predict(self, X):
+        return 2 * super().predict(X)
+
+
+def test_subclasses():
+    model = MyForest(**FOREST).fit(X, Y)
+    np.testing.assert_allclose(total(GlexDecomposer(model).fit(X), X)[:, 0], model.predict(X), atol=EXACT)
+    with pytest.raises(TypeError, match="cannot read a MyMean into leaves"):
+        GlexDecomposer(MyMean().fit(X, Y)).fit(X)
+    with pytest.raises(RuntimeError, match="the model was not read exactly"):
+        GlexDecomposer(MyTwist(**FOREST).fit(X, Y)).fit(X)
+
+
+def test_pipelines_and_frozen_estimators():
+    model = make_pipeline(SimpleImputer(), GradientBoostingRegressor(**BOOST)).fit(GAPS, Y)
+    for estimator in (model, FrozenEstimator(model)):
+        ours = total(GlexDecomposer(estimator).fit(GAPS), GAPS)
+        np.testing.assert_allclose(ours[:, 0], model.predict(GAPS), atol=EXACT)
+    member = FrozenEstimator(RandomForestRegressor(**FOREST).fit(X, Y))
+    model = voting(member, DecisionTreeRegressor(**TREE)).fit(X, Y)
+    np.testing.assert_allclose(total(GlexDecomposer(model).fit(X), X)[:, 0], model.predict(X), atol=EXACT)
+    # A dropped member has no weight.
+    model = voting(member, DecisionTreeRegressor(**TREE), "drop", weights=[1, 2, 7]).fit(X, Y)
+    np.testing.assert_allclose(total(GlexDecomposer(model).fit(X), X)[:, 0], model.predict(X), atol=EXACT)
+
+
+REFUSED = {
+    "AdaBoostRegressor: .* Use gradient boosting": AdaBoostRegressor(),
+    "AdaBoostClassifier: .* Use gradient boosting": AdaBoostClassifier(),
+    "StackingRegressor: .* VotingRegressor": StackingRegressor([("a", DecisionTreeRegressor())]),
+    "TransformedTargetRegressor: .*regressor_": TransformedTargetRegressor(DecisionTreeRegressor()),
+    "GridSearchCV: .*best_estimator_": GridSearchCV(DecisionTreeRegressor(), {}),
+    "MultiOutputRegressor: .*estimators_": MultiOutputRegressor(DecisionTreeRegressor()),
+}
+
+
+@pytest.mark.parametrize("match", REFUSED)
+def test_what_is_no_sum_of_trees_is_refused_before_it_is_fitted(match):
+    for prefit in ("auto", True):
+        with pytest.raises(TypeError, match="cannot decompose a " + match):
+            GlexDecomposer(REFUSED[match], prefit=prefit).fit(X, Y)
+
+
+def refused_models():
+    tree = DecisionTreeRegressor(**TREE)
+    yield (
+        ValueError,
+        "with init=LinearRegression.*Use init=None",
+        GradientBoostingRegressor(**BOOST, init=LinearRegression()).fit(X, Y),
+    )
+    yield (
+        ValueError,
+        "with 2 targets: fit one classifier per target",
+        RandomForestClassifier(**FOREST).fit(X, np.column_stack([BINARY, CLASSES == "top"])),
+    )
+    yield TypeError, "RandomTreesEmbedding: its trees predict nothing", RandomTreesEmbedding(3).fit(X)
+    yield (
+        ValueError,
+        "member XGBRegressor: .*'exponential'",
+        voting(xgb.XGBRegressor(objective="count:poisson", n_estimators=2), tree).fit(X, np.abs(Y)),
+    )
+    yield (
+        ValueError,
+        "member GradientBoostingClassifier: .*add up to probabilities",
+        voting(GradientBoostingClassifier(**BOOST), kind=VotingClassifier, voting="soft").fit(X, BINARY),
+    )
+    yield (
+        ValueError,
+        "Use voting='soft'",
+        voting(DecisionTreeClassifier(), kind=VotingClassifier).fit(X, BINARY),
+    )
+    yield TypeError, "member LinearRegression", voting(tree, LinearRegression()).fit(X, Y)
+    yield TypeError, "member Pipeline", voting(make_pipeline(SimpleImputer(), tree)).fit(X, Y)
+    yield (
+        ValueError,
+        "whose member has missing=-999.0",
+        voting(xgb.XGBRegressor(n_estimators=2, missing=-999), tree).fit(X, Y),
+    )
+    yield (
+        ValueError,
+        "has no binary trees",
+        voting(RandomPlantedForestRegressor(n_estimators=2, random_state=0)).fit(X, Y),
+    )
+    yield (
+        ValueError,
+        "different categories in column 3, or some of them numbers",
+        voting(HistGradientBoostingRegressor(**HIST, categorical_features=[3]), tree).fit(X, Y),
+    )
+    light = LGBMRegressor(n_estimators=2, verbose=-1)
+    yield (
+        ValueError,
+        "some members, not all, cast integers to float32",
+        voting(light, HistGradientBoostingRegressor(**HIST)).fit(X, Y),
+    )
+
+
+def test_what_cannot_be_read_exactly_is_refused():
+    for error, match, model in refused_models():
+        with pytest.raises(error, match=match):
+            GlexDecomposer(model).fit(X)
