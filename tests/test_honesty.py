@@ -181,7 +181,7 @@ def test_a_model_changed_since_fit_is_told(data):
     model = XGBRegressor(n_estimators=5, max_depth=3).fit(X, y)
     decomposer, remover = GlexDecomposer(model).fit(X), FeatureRemover(model, [0]).fit(X)
     model.fit(X, 100 * X[:, 1])
-    with pytest.raises(AdditivityError, match="If the model was trained further after fit, call fit again"):
+    with pytest.raises(AdditivityError, match="If the model was trained further since fit, fit again"):
         decomposer.transform(X)
-    with pytest.raises(ValueError, match="If the model was trained further after fit, call fit again"):
+    with pytest.raises(ValueError, match="If the model was trained further since fit, fit again"):
         remover.to_xgboost()
