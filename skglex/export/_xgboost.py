@@ -75,7 +75,7 @@ def debiased_booster(
     if len(leaves) != len(leaf_weight):
         raise ValueError(
             f"leaf_weight has {len(leaf_weight)} entries, but the model has {len(leaves)} leaves that predict uses. "
-            "If the model was trained further after fit, call fit again"
+            "If the model was trained further since fit, fit again"
         )
     forest.value[leaves] *= leaf_weight[:, None]
     debiased, origin = drop_removed_splits(forest)
