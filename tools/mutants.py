@@ -261,10 +261,8 @@ class Source:
 
 
 def mutants() -> list[Mutant]:
-    """Every mutant there is, in a fixed order."""
-    paths = {path for pattern in MODULES for path in PACKAGE.glob(pattern)} - {
-        PACKAGE / "_utils" / "_html.py"
-    }
+    """Return every mutant, in a fixed order."""
+    paths = {path for pattern in MODULES for path in PACKAGE.glob(pattern) if path.name != "_html.py"}
     found = [mutant for path in paths for mutant in Source(path).mutants()]
     return sorted(found, key=lambda m: (m.module, m.start, m.end, m.text))
 
@@ -286,21 +284,10 @@ class Finder(SourceFileLoader):
         return self.code
 
 
-class Collected:
-    """Keep the ids of the collected tests, as a pytest plugin."""
-
-    def __init__(self) -> None:
-        self.tests: list[str] = []
-
-    def pytest_collection_finish(self, session: Any) -> None:
-        self.tests = [item.nodeid for item in session.items if not item.nodeid.startswith(LEFT_OUT)]
-
-
-def collect() -> list[str]:
-    """Find the tests, which imports what they import; then forget the package (but its kernels) and the tests."""
-    found = Collected()
+def import_all() -> None:
+    """Collect the tests, which imports what they import; then forget the package (but its kernels) and the tests."""
     with redirect_stdout(StringIO()) as output:
-        if pytest.main(["-qq", "--collect-only", str(ROOT / "tests")], plugins=[found]):
+        if pytest.main(["-qq", "--collect-only", str(ROOT / "tests")]):
             raise SystemExit(output.getvalue())
     for path in (PACKAGE / "_kernels").glob("[!_]*.py"):
         importlib.import_module(f"skglex._kernels.{path.stem}")
@@ -308,14 +295,12 @@ def collect() -> list[str]:
         path = Path(getattr(module, "__file__", None) or "/")
         if path.is_relative_to(ROOT) and not path.is_relative_to(PACKAGE / "_kernels") and name != "__main__":
             del sys.modules[name]
-    return found.tests
 
 
 class Selection:
     """Choose the quick tests that run what a mutant changes, the likeliest to notice first."""
 
-    def __init__(self, tests: list[str], n_jobs: int) -> None:
-        self.tests = tests
+    def __init__(self, n_jobs: int) -> None:
         if not (RECORD / digest()).exists():
             record(n_jobs)
         self.lines = CoverageData(str(RECORD / "coverage"))
@@ -325,18 +310,20 @@ class Selection:
     def __call__(self, mutant: Mutant) -> list[str]:
         by_line = self.lines.contexts_by_lineno(str(mutant.path))
         contexts = {context for line in mutant.lines for context in by_line.get(line, [])}
-        ids = {context.rpartition("|")[0] for context in contexts}
         # Lines that run while the module is imported matter to every test of the module.
         if "" in contexts:
-            ids |= {context.rpartition("|")[0] for found in by_line.values() for context in found}
+            contexts = {context for found in by_line.values() for context in found}
+        # A context is the id of a test and its phase.
+        tests = {context.rpartition("|")[0] for context in contexts}
         words = re.findall("[a-z]+", mutant.module)[1:]
 
-        def rank(test: str) -> tuple[bool, float]:
-            return not any(word in test.partition("::")[0] for word in words), self.cost([test])
+        def rank(test: str) -> tuple[bool, float, str]:
+            return not any(word in test.partition("::")[0] for word in words), self.cost([test]), test
 
         chosen, spent = [], 0.0
-        for test in sorted((test for test in self.tests if test in ids), key=rank):
-            if (cost := self.cost([test])) <= SLOW and (spent := spent + cost) <= BUDGET:
+        for test in sorted(tests, key=rank):
+            known = test.startswith("tests/") and not test.startswith(LEFT_OUT)
+            if known and (cost := self.cost([test])) <= SLOW and (spent := spent + cost) <= BUDGET:
                 chosen.append(test)
         return chosen
 
@@ -449,9 +436,10 @@ def main() -> int:
     os.environ["OMP_NUM_THREADS"] = "1"  # a process with threads cannot be forked
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
-    tests_of = Selection(collect(), args.jobs)
+    tests_of = Selection(args.jobs)
+    import_all()
     results: dict[int, Result] = {}
-    print(f"{len(tests_of.tests)} tests; {len(numbers)} of {len(every):,} mutants", flush=True)
+    print(f"{len(numbers)} of {len(every):,} mutants", flush=True)
 
     def report(number: int, result: Result) -> None:
         results[number] = result

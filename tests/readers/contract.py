@@ -7,7 +7,6 @@ A file defines ``MODELS``, a dict from names to functions that return a fitted m
         X = X
         def margin(self, model, rows): ...
         def thresholds(self, model): ...
-
         def path_dependent_game(self, model, rows): ...
 
 The other methods and attributes have defaults.
@@ -31,10 +30,10 @@ def beside(threshold):
     with np.errstate(over="ignore", under="ignore"):
         single = np.float32(threshold)
         below, above = (float(np.nextafter(single, np.float32(side))) for side in (-np.inf, np.inf))
-        values = np.array([threshold, single, below, above])
+        single = float(single)
         # A cast to float32 rounds the halfway points to even.
         halfway = [single / 2 + below / 2, single / 2 + above / 2]
-    values = np.concatenate([values, np.float64(halfway)])
+        values = np.array([threshold, single, below, above, *halfway], dtype=np.float64)
     return np.concatenate([values, np.nextafter(values, -np.inf), np.nextafter(values, np.inf)])
 
 
