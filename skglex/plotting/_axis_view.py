@@ -16,7 +16,7 @@ from skglex.plotting._style import number
 
 # A numeric feature is drawn level by level if the model splits it into at most this many bins.
 MAX_LEVELS = 5
-# Fewer rows are too few to derive the range of a feature from them, or that all its values are integers.
+# Fewer rows do not show reliably which range a feature has, and whether all its values are integers.
 MANY_ROWS = 50
 
 
@@ -71,7 +71,8 @@ class AxisView:
     missing : bool
         Whether the bin of missing values is drawn, after all other bins.
     shares, share_borders : ndarray
-        Histogram of the background over all bins of the model's feature. Narrow bins are merged.
+        Histogram of the background. If the axis is to scale, it is over all bins of the feature in the model, not only
+        those of the component, and narrow bins are merged.
     missing_share : float
         Share of missing values in the background.
     """
