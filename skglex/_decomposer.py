@@ -729,8 +729,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             raise error(
                 f"the model has {'' if exact else 'at least '}{count:,} components, more than "
                 f"max_components={self.max_components:,}. Set max_interaction (2 gives main effects and pairs), "
-                "restrict features, join columns with feature_groups, or raise max_components. SHAP values, SHAP interaction "
-                "values and partial dependence are available regardless"
+                "restrict features, join columns with feature_groups, or raise max_components. SHAP values, SHAP "
+                "interaction values and partial dependence are available regardless"
             )
 
     def _component_values(self, position: int, X: Any) -> NDArray[np.float64]:

@@ -600,7 +600,7 @@ class LogXGB(xgb.XGBRegressor):
 @pytest.mark.mutation
 def test_a_model_that_predicts_something_else_than_its_margin_says_is_refused():
     model = LogXGB(n_estimators=5).fit(FRAME, np.abs(Y) + 1)
-    with pytest.raises(ValueError, match="the LogXGB predicts .* but the inverse link"):
+    with pytest.raises(ValueError, match=r"the LogXGB predicts .* but the inverse link"):
         FeatureRemover(model, ["noise"]).fit(FRAME)
     GlexDecomposer(model).fit(FRAME)  # of the margin
 
