@@ -106,8 +106,8 @@ class Empirical:
             raise ValueError(
                 f"{len(leaves):,} leaves split on more than {MAX_TABLE_BITS} features each. With empirical weights "
                 f"their SHAP values compare {n_rows:,} rows with {bins.shape[1]:,} background rows: {n:.2g} "
-                f"comparisons in all, more than the {budgets.comparisons:.0e} allowed. Pass fewer rows, set n_background, or use "
-                "weighting='path_dependent'"
+                f"comparisons in all, more than the {budgets.comparisons:.0e} allowed. Pass fewer rows, set "
+                "n_background, or use weighting='path_dependent'"
             )
         inverse = _inverse_binomials(int(games.players.n_players[leaves].max()))
         rows = BackgroundRows(bins, self.background.weight / self.background.total, inverse)
