@@ -156,7 +156,7 @@ def test_too_many_comparisons_are_refused(wide_forest, monkeypatch):
     decomposer = GlexDecomposer(forest).fit(X)
     n = int(decomposer._decomposition.players.long_path.sum()) * 50 * 400
     monkeypatch.setattr(budgets, "comparisons", n - 1)
-    with pytest.raises(ValueError, match=r"compare 50 rows with 400 background rows, .* comparisons"):
+    with pytest.raises(ValueError, match=r"compare 50 rows with 400 background rows: .* comparisons"):
         decomposer.shap_values(X[:50])
 
 

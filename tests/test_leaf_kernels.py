@@ -262,7 +262,7 @@ def decompose(plain, players, weighting, max_order):
 @pytest.mark.parametrize("max_order", [1, 6])
 @weightings
 def test_tables(plain, players, weighting, max_order):
-    """Test `count_cells`, `map_bins`, `add_corners`, `sum_corners` and `look_up`."""
+    """Test `map_bins`, `add_corners`, `sum_corners` and `look_up`."""
     decomposition = decompose(plain, players, weighting, max_order)
     index, tables = decomposition.index, decomposition.tables(DEFAULT_EXECUTION)
     expected = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)

@@ -15,7 +15,6 @@ from skglex._kernels.arguments import Axes, Events, PathSetItems, TableLayout
 from skglex._kernels.component_tables import (
     add_corners,
     condition_events,
-    count_cells,
     look_up,
     map_bins,
     sum_corners,
@@ -105,7 +104,11 @@ def lay_out_tables(
 
     candidates = np.arange(len(index.sets)) if wanted is None else wanted
     size = np.zeros(len(axes.feature), np.int64)
-    execution.run(count_cells, [(*args, part, size) for part in _parts(candidates)])
+    # Sizes come first: the cells of the bins are kept for those components only that get a table.
+    no_ptr, longest = np.zeros(len(size), np.int64), int(n_bins.max(initial=0))
+    execution.run(
+        map_bins, [(*args, part, size, no_ptr, np.empty(longest, np.int32)) for part in _parts(candidates)]
+    )
     cells = np.full(len(index.sets), np.inf)
     for c in candidates:
         cells[c] = np.prod(size[axes.ptr[c] : axes.ptr[c + 1]], dtype=np.float64)
@@ -115,7 +118,7 @@ def lay_out_tables(
     map_size = np.where(tabulated[component], n_bins[axes.feature], 0)
     map_ptr, maps = np.cumsum(map_size) - map_size, np.zeros(int(map_size.sum()), np.int32)
     chosen = np.flatnonzero(tabulated)
-    execution.run(map_bins, [(*args, part, map_ptr, maps) for part in _parts(chosen)])
+    execution.run(map_bins, [(*args, part, size, map_ptr, maps) for part in _parts(chosen)])
     stride = np.ones(len(axes.feature), np.int64)
     for c in chosen:
         for a in range(axes.ptr[c + 1] - 2, axes.ptr[c] - 1, -1):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
+from skglex._kernels.compilation import helper, njit
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _bucket(x, low, scale, n):
     """Return which of n equal parts of the range of cuts a value lies in; it never decreases with x, NaN gives 0."""
     part = (x - low) * scale
@@ -26,9 +26,11 @@ def fill_buckets(cuts, cut_ptr, buckets):
         below[:] = 0
         for i in range(t.shape[0]):
             below[1 + _bucket(t[i], t[0], buckets.scale[j], n)] += 1
-        buckets.fullest[j] = below.max()
+        fullest = 0  # A loop: below.max() would take a second to compile.
         for b in range(n):
+            fullest = max(fullest, below[b + 1])
             below[b + 1] += below[b]
+        buckets.fullest[j] = fullest
 
 
 @njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ bit sets handle 64 rows in one operation.
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
+from skglex._kernels.compilation import helper, njit
 
 
 @njit(cache=True, nogil=True)
@@ -48,7 +48,7 @@ def count_ones(word):
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _find_rows(c, conditions, sets, out):
     """Write the set of the rows that meet condition c."""
     s = conditions.feature[c]
@@ -74,7 +74,7 @@ def _find_rows(c, conditions, sets, out):
                 out[w] |= bits[hi, w] & ~bits[lo, w]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _find_rows_of_players(leaf, conditions, sets, paths, players, current, met, row_of):
     """Write to ``met`` the sets of the rows that meet all conditions of each player of a leaf.
 
@@ -99,19 +99,6 @@ def _find_rows_of_players(leaf, conditions, sets, paths, players, current, met, 
 
 
 @njit(cache=True, nogil=True)
-def _count_violations(k, n_counts, met, row_of, violated):
-    """Write to ``violated[j]`` the set of the rows that violate at least j of a leaf's k players, for j >= 1."""
-    for j in range(1, n_counts + 1):
-        for w in range(met.shape[1]):
-            violated[j, w] = np.uint64(0)
-    for p in range(k):
-        q = row_of[p]
-        for j in range(min(n_counts, p + 1), 0, -1):
-            for w in range(met.shape[1]):
-                violated[j, w] |= violated[j - 1, w] & ~met[q, w]
-
-
-@njit(cache=True, nogil=True)
 def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
     """Add the weight of each background row of a block to the set of players that it violates.
 
@@ -125,14 +112,23 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
     current = np.full(n_used_features, -1, np.int64)
     met = np.empty((n_used_features + most, n_words), np.uint64)
     row_of = np.empty(most, np.int64)
+    # violated[j] is the set of the rows that violate at least j players of the leaf.
     violated = np.zeros((min(max_order + 1, most) + 1, n_words), np.uint64)
-    for r in range(sets.n_rows):  # Every row violates at least 0 players.
+    for r in range(sets.n_rows):
         violated[0, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
     for i in range(wanted.leaves.shape[0]):
         leaf = wanted.leaves[i]
         k = players.n_players[leaf]
         _find_rows_of_players(leaf, conditions, sets, paths, players, current, met, row_of)
-        _count_violations(k, min(max_order + 1, k), met, row_of, violated)
+        top = min(max_order + 1, k)
+        for j in range(1, top + 1):
+            for w in range(n_words):
+                violated[j, w] = np.uint64(0)
+        for p in range(k):
+            q = row_of[p]
+            for j in range(min(top, p + 1), 0, -1):
+                for w in range(n_words):
+                    violated[j, w] |= violated[j - 1, w] & ~met[q, w]
         leaf_weight = out[wanted.start[leaf] :]
         offset = ranks.offset[k]
         for w in range(n_words):

@@ -7,7 +7,7 @@ leaf's players. A leaf holds the weights of all of them or, listed by rank, of t
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
+from skglex._kernels.compilation import helper, njit
 from skglex._kernels.patterns import leaf_pattern
 from skglex._kernels.subsets import first_subset, last_subset, next_subset, subset_rank, sum_over_subsets
 
@@ -32,7 +32,7 @@ def signed_weight(weight, mask, v, ranked, choose, offset):
 # -- path-dependent weights -------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@helper
 def multiply_ratios(leaf, paths, path_ratio, players, product):
     """Write the product of the ratios of each player's conditions."""
     product[: players.n_players[leaf]] = 1.0

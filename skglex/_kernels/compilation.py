@@ -14,8 +14,9 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorate as ``numba.njit`` does, and drop the cache if Numba finds no place for it.
 
     That happens if the package is in a read-only directory and the user has no home. Kernels then compile in every
-    process.
+    process. No kernel is called from C, so none gets a wrapper for that.
     """
+    options.setdefault("no_cfunc_wrapper", True)
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         try:
@@ -27,6 +28,14 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         return numba.njit(**{**options, "cache": False})(function)
 
     return compile_lazily
+
+
+def helper(function: Callable[..., Any]) -> Any:
+    """Compile a function that only kernels call, without the wrapper for calls from Python.
+
+    The wrapper unpacks every array of every argument, and takes longer to compile than a small function.
+    """
+    return njit(cache=True, nogil=True, no_cpython_wrapper=True)(function)
 
 
 @cache

@@ -7,8 +7,8 @@ costs a few additions, whatever the number of bins.
 
 import numpy as np
 
+from skglex._kernels.compilation import helper, njit
 from skglex._kernels.coalitions import signed_weight
-from skglex._kernels.compilation import njit
 from skglex._kernels.patterns import BLOCK
 
 
@@ -49,63 +49,43 @@ def condition_events(conditions, n_bins, events):
 
 
 @njit(cache=True, nogil=True)
-def _mark_starts(c, feature, sources, path_set_conditions, condition_feature, events, starts):
-    """Mark the bins of a feature at which any leaf of component c begins or ends."""
-    starts[:] = 0
-    for k in range(sources.ptr[c], sources.ptr[c + 1]):
-        path_set = sources.path_set[k]
-        lo, last = path_set_conditions.ptr[path_set], path_set_conditions.ptr[path_set + 1]
-        hi = last
-        while lo < hi:  # The conditions of a path set are sorted by feature.
-            mid = (lo + hi) >> 1
-            if condition_feature[path_set_conditions.item[mid]] < feature:
-                lo = mid + 1
-            else:
-                hi = mid
-        while lo < last and condition_feature[path_set_conditions.item[lo]] == feature:
-            condition = path_set_conditions.item[lo]
-            for v in range(events.ptr[condition], events.ptr[condition + 1]):
-                starts[events.bin[v]] = 1
-            lo += 1
+def map_bins(
+    axes, sources, path_set_conditions, condition_feature, events, n_bins, chosen, size, map_ptr, maps
+):
+    """Write the cell of every bin along each axis of the chosen components, and the axis's number of cells.
 
-
-@njit(cache=True, nogil=True)
-def count_cells(axes, sources, path_set_conditions, condition_feature, events, n_bins, chosen, size):
-    """Write the number of cells along each axis of the chosen components.
-
-    A cell is a range of bins in which no leaf of the component begins or ends.
+    A cell is a range of bins in which no leaf of the component begins or ends. Axes whose ``map_ptr`` is the same
+    overwrite each other's cells, which is enough to find the sizes.
     """
-    marks = np.empty(n_bins.max(), np.uint8)
     for i in range(chosen.shape[0]):
         c = chosen[i]
         for a in range(axes.ptr[c], axes.ptr[c + 1]):
             s = axes.feature[a]
-            starts = marks[: n_bins[s]]
-            _mark_starts(c, s, sources, path_set_conditions, condition_feature, events, starts)
-            cell = 0
-            for b in range(1, n_bins[s]):
-                cell += starts[b]
-            size[a] = cell + 1
-
-
-@njit(cache=True, nogil=True)
-def map_bins(axes, sources, path_set_conditions, condition_feature, events, n_bins, chosen, map_ptr, maps):
-    """Write the cell of every bin along each axis of the chosen components."""
-    marks = np.empty(n_bins.max(), np.uint8)
-    for i in range(chosen.shape[0]):
-        c = chosen[i]
-        for a in range(axes.ptr[c], axes.ptr[c + 1]):
-            s = axes.feature[a]
-            starts = marks[: n_bins[s]]
-            _mark_starts(c, s, sources, path_set_conditions, condition_feature, events, starts)
+            starts = np.zeros(n_bins[s], np.uint8)
+            for k in range(sources.ptr[c], sources.ptr[c + 1]):
+                path_set = sources.path_set[k]
+                lo, last = path_set_conditions.ptr[path_set], path_set_conditions.ptr[path_set + 1]
+                hi = last
+                while lo < hi:  # The conditions of a path set are sorted by feature.
+                    mid = (lo + hi) >> 1
+                    if condition_feature[path_set_conditions.item[mid]] < s:
+                        lo = mid + 1
+                    else:
+                        hi = mid
+                while lo < last and condition_feature[path_set_conditions.item[lo]] == s:
+                    condition = path_set_conditions.item[lo]
+                    for v in range(events.ptr[condition], events.ptr[condition + 1]):
+                        starts[events.bin[v]] = 1
+                    lo += 1
             cell = 0
             maps[map_ptr[a]] = 0
             for b in range(1, n_bins[s]):
                 cell += starts[b]
                 maps[map_ptr[a] + b] = cell
+            size[a] = cell + 1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _list_leaf_axes(c, leaf, mask, layout, paths, players, condition_feature, events, bit, along):
     """List the leaf's conditions on component c's features; return their number and the most corners of a box.
 
@@ -133,7 +113,7 @@ def _list_leaf_axes(c, leaf, mask, layout, paths, players, condition_feature, ev
     return n, most
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _find_corners(v, n, bit, along, maps, events, coefficient, corner, sign):
     """Write the cells and the coefficients of the corners of the box of V, axis by axis; return their number."""
     corner[0], sign[0] = 0, coefficient

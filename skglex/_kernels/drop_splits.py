@@ -7,7 +7,7 @@ side has fewer trees, a leaf 0 takes their place, and the constant of a side goe
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
+from skglex._kernels.compilation import helper, njit
 
 
 @njit(cache=True, nogil=True)
@@ -30,14 +30,14 @@ def bound_nodes(order, left, right, split, roots):
     return n_trees, 2 * n_inner + n_trees
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add_leaf(at, new_left, new_right, new_split, new_value):
     """Write a leaf of value 0."""
     new_left[at], new_right[at], new_split[at] = -1, -1, -1
     new_value[at] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _pair_trees(node, a, b, split, trees, constant, size, new_left, new_right, new_split, new_value):
     """Write one node per pair of trees of the sides a and b of a node; return the number of nodes so far.
 

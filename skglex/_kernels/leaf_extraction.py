@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
+from skglex._kernels.compilation import helper, njit
 
 
 @njit(cache=True, nogil=True)
@@ -28,7 +28,7 @@ def measure_trees(left, right, roots, n_features):
     return n_leaves, n_leaf_conditions, max_depth
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add_split(trees, node, parent, n, n_bins, path, path_ratio, new_path, new_ratio):
     """Copy the parent's n conditions, narrow the one on the split's feature; return the new number and its place.
 
@@ -62,7 +62,7 @@ def _add_split(trees, node, parent, n, n_bins, path, path_ratio, new_path, new_r
     return n + shift, at
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add_mask(trees, node, parent, n_bins, old, pool, size):
     """Append to ``pool`` the bins of mask ``old`` (-1: all) that the parent sends to the node; return the pool."""
     is_left = trees.left[parent] == node

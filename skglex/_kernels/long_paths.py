@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from skglex._kernels.compilation import helper, njit
 from skglex._kernels.coalitions import multiply_ratios
-from skglex._kernels.compilation import njit
 from skglex._kernels.patterns import BLOCK, violations
 from skglex._kernels.shapley import solve_by_comparison, solve_by_quadrature
 from skglex._kernels.subsets import distinct_patterns
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _largest_game(players, leaves):
     """Return the largest number of players of some leaves."""
     most = 0
@@ -18,14 +18,14 @@ def _largest_game(players, leaves):
     return most
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _list_players(leaf, paths, players, ids):
     """Write the players of a leaf, by position."""
     for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
         ids[players.position[e]] = players.id[e]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _add_terms(terms, number, ids, k, value, output, layout, start, n, out):
     """Add a leaf's terms to the rows of ``out``; row r of the block has the terms ``terms[number[r]]``."""
     for o in range(value.shape[0]):
@@ -73,7 +73,7 @@ def add_shapley_by_quadrature(
             _add_terms(terms, number, ids, k, values.value[leaf], values.output[leaf], layout, start, n, out)
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _background_patterns(
     background, conditions, paths, players, leaf, table, pattern, number, distinct, shares
 ):

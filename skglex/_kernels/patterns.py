@@ -7,7 +7,7 @@ and row replaces the work leaf by leaf.
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
+from skglex._kernels.compilation import helper, njit
 
 BLOCK = 1024  # Rows whose bins, patterns and sums stay in cache together.
 LONG_BLOCK = 2048  # Rows for which a group's table is loaded into cache.
@@ -42,7 +42,7 @@ def violations(bins, start, stop, conditions, ids, bits, first, last, pattern):
                 pattern[r] = pattern.dtype.type(pattern[r] | (bit if out else zero))
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _violates(bins, r, conditions, c):
     """Return whether one row violates condition c; the same as `violations` for a block."""
     b = np.int64(bins[conditions.feature[c], r])
@@ -53,7 +53,7 @@ def _violates(bins, r, conditions, c):
     return (np.uint64(b - lo) >= np.uint64(conditions.hi[c] - lo)) & (b != conditions.missing[c])
 
 
-@njit(cache=True, nogil=True)
+@helper
 def leaf_pattern(pattern, leaf_bits, players, first, last):
     """Translate a group's pattern to the violated players of the leaf with the conditions ``first <= e < last``."""
     violated = 0
@@ -144,28 +144,7 @@ def value_tables(leaf_bits, tables, paths, value, g0, g1):
                 rest = (rest - 1) & free
 
 
-@njit(cache=True, nogil=True)
-def _find_places(bins, r, conditions, group_bits, tables, g0, g1, violated, all_first, place):
-    """Write where the table entries of one row begin for each group, -1 for groups without a table.
-
-    ``violated`` is work space for all conditions. They are evaluated before the groups if ``all_first``.
-    """
-    for c in range(violated.shape[0] if all_first else 0):
-        violated[c] = _violates(bins, r, conditions, c)
-    for g in range(g0, g1):
-        if group_bits.table_ptr[g] == group_bits.table_ptr[g + 1]:
-            place[g - g0] = -1
-            continue
-        pattern = 0
-        for e in range(group_bits.ptr[g], group_bits.ptr[g + 1]):
-            c = group_bits.condition[e]
-            is_violated = violated[c] if all_first else np.uint8(_violates(bins, r, conditions, c))
-            pattern |= np.int64(is_violated) << np.int64(group_bits.position[e])
-        n_columns = tables.column_ptr[g + 1] - tables.column_ptr[g]
-        place[g - g0] = tables.value_ptr[g] - tables.value_ptr[g0] + pattern * n_columns
-
-
-@njit(cache=True, nogil=True)
+@helper
 def _accumulate_few(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
     """Add the groups' columns for few rows, row by row.
 
@@ -178,7 +157,19 @@ def _accumulate_few(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
     violated = np.empty(conditions.feature.shape[0], np.uint8)
     all_first = group_bits.ptr[g1] - group_bits.ptr[g0] > violated.shape[0]
     for r in range(r0, r1):
-        _find_places(bins, r, conditions, group_bits, tables, g0, g1, violated, all_first, place)
+        for c in range(violated.shape[0] if all_first else 0):
+            violated[c] = _violates(bins, r, conditions, c)
+        for g in range(g0, g1):
+            if group_bits.table_ptr[g] == group_bits.table_ptr[g + 1]:
+                place[g - g0] = -1
+                continue
+            pattern = 0
+            for e in range(group_bits.ptr[g], group_bits.ptr[g + 1]):
+                c = group_bits.condition[e]
+                is_violated = violated[c] if all_first else np.uint8(_violates(bins, r, conditions, c))
+                pattern |= np.int64(is_violated) << np.int64(group_bits.position[e])
+            n_columns = column_ptr[g + 1] - column_ptr[g]
+            place[g - g0] = tables.value_ptr[g] - tables.value_ptr[g0] + pattern * n_columns
         for b0 in range(g0, g1, TOUCHED):
             b1 = min(b0 + TOUCHED, g1)
             for g in range(b0, b1):

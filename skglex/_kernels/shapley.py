@@ -6,13 +6,13 @@ bit mask of the players whose conditions the row violates.
 
 import numpy as np
 
+from skglex._kernels.compilation import helper, njit
 from skglex._kernels.bitsets import count_ones
-from skglex._kernels.compilation import njit
 from skglex._kernels.patterns import leaf_pattern
 from skglex._kernels.subsets import count_members, sum_over_subsets
 
 
-@njit(cache=True, nogil=True)
+@helper
 def _size_weights(k, order):
     """Return t! (k - t - order)! / (k - order + 1)! for t = 0 .. k - order."""
     w = np.zeros(k + 1)
@@ -125,7 +125,7 @@ def shapley_tables(leaf_bits, tables, columns, paths, players, value, start, wei
                         table[p * n_columns * n_outputs] += value[leaf, v] * solved[c, violated[p]]
 
 
-@njit(cache=True, nogil=True)
+@helper
 def solve_by_quadrature(ratio, k, violated, nodes, node_weights, n_nodes, pairs, factor, after, columns):
     """Write the Shapley values (or half the interactions) of the game prod a_j over T, prod w_j outside.
 
@@ -166,7 +166,7 @@ def solve_by_quadrature(ratio, k, violated, nodes, node_weights, n_nodes, pairs,
             c += 1
 
 
-@njit(cache=True, nogil=True)
+@helper
 def solve_by_comparison(shares, patterns, n_patterns, violated, k, inverse, pairs, columns):
     """Write the Shapley values (or half the interactions) against each background pattern, weighted by its share.
 

@@ -26,15 +26,20 @@ leaf       0                    0: nothing is less      4 * the node itself   0
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
+from skglex._kernels.compilation import helper, njit
 
 _LEAF, _BOTH = -1, -2
 _BLOCK = 256  # Rows that walk a tree while it is in cache.
 
 
-@njit(cache=True, nogil=True)
-def _list_nodes(trees, root, order, stack):
-    """Write a tree's nodes, parents before their children and left before right; return how many there are."""
+@helper
+def _summarise(trees, root, free, leaf_value, order, stack, single, total, n_leaves, expected, below):
+    """Compute, from the leaves of a tree up, what `pack_trees` needs of every node.
+
+    ``single``: whether all splits below are averaged out, so that one leaf of value ``total`` replaces the node;
+    ``expected``: nodes that a row visits on average; ``below``: splits on the longest path. ``order`` receives the
+    nodes, parents before their children.
+    """
     top, n = 0, 0
     stack[0] = root
     while top >= 0:
@@ -45,16 +50,6 @@ def _list_nodes(trees, root, order, stack):
         if trees.left[node] >= 0:
             stack[top + 1], stack[top + 2] = trees.right[node], trees.left[node]
             top += 2
-    return n
-
-
-@njit(cache=True, nogil=True)
-def _summarise(trees, free, leaf_value, order, n, single, total, n_leaves, expected, below):
-    """Compute, from the leaves up, what `pack_trees` needs of every node.
-
-    ``single``: whether all splits below are averaged out, so that one leaf of value ``total`` replaces the node;
-    ``expected``: nodes that a row visits on average; ``below``: splits on the longest path.
-    """
     for i in range(n - 1, -1, -1):
         node = order[i]
         left, right = trees.left[node], trees.right[node]
@@ -79,39 +74,6 @@ def _summarise(trees, free, leaf_value, order, n, single, total, n_leaves, expec
 
 
 @njit(cache=True, nogil=True)
-def _write_nodes(trees, free, root, single, total, nodes, value, at, n_values, stack, parent):
-    """Write a tree's nodes and leaf values from ``at`` and ``n_values`` on; return where both end.
-
-    ``parent`` is a stack: the packed parent of a right child, which receives the child's number, else -1.
-    """
-    top = 0
-    stack[0], parent[0] = root, -1
-    while top >= 0:
-        node, above = stack[top], parent[top]
-        top -= 1
-        if above >= 0:
-            nodes[above, 2] = at
-        nodes[at, 2], nodes[at, 3] = 0, 0
-        if single[node]:
-            nodes[at, 0], nodes[at, 1] = _LEAF, n_values
-            for o in range(total.shape[1]):
-                value[n_values, o] = total[node, o]
-            n_values += 1
-        else:
-            if free[trees.used_feature[node]]:
-                nodes[at, 0], nodes[at, 1] = _BOTH, 0
-            else:
-                missing_left = trees.missing_left[node]
-                nodes[at, 0], nodes[at, 1] = trees.used_feature[node], trees.cut[node] + missing_left
-                nodes[at, 3] = 2 * (1 + trees.mask[node]) + missing_left
-            stack[top + 1], parent[top + 1] = trees.right[node], at
-            stack[top + 2], parent[top + 2] = trees.left[node], -1
-            top += 2
-        at += 1
-    return at, n_values
-
-
-@njit(cache=True, nogil=True)
 def pack_trees(trees, free, leaf_value, nodes, root, value, visits, depth):
     """Pack trees for `traverse`; return the numbers of nodes and of leaves.
 
@@ -120,23 +82,42 @@ def pack_trees(trees, free, leaf_value, nodes, root, value, visits, depth):
     it goes either way in proportion to the leaves there, ``depth`` the number of splits on the longest path.
     """
     n_all = trees.left.shape[0]
-    order = np.empty(n_all, np.int64)
-    stack = np.empty(n_all + 1, np.int64)
+    order, stack = np.empty(n_all, np.int64), np.empty(n_all + 1, np.int64)
+    # The packed parent of a right child on the stack, which receives the child's number; else -1.
     parent = np.empty(n_all + 1, np.int64)
-    n_leaves = np.empty(n_all)
-    expected = np.empty(n_all)
-    single = np.empty(n_all, np.bool_)
-    below = np.zeros(n_all, np.int64)
+    n_leaves, expected = np.empty(n_all), np.empty(n_all)
+    single, below = np.empty(n_all, np.bool_), np.zeros(n_all, np.int64)
     total = np.empty((n_all, leaf_value.shape[1]))
     at, n_values = 0, 0
     for t in range(trees.roots.shape[0] - 1):
-        n = _list_nodes(trees, trees.roots[t], order, stack)
-        _summarise(trees, free, leaf_value, order, n, single, total, n_leaves, expected, below)
-        visits[t], depth[t] = expected[order[0]], below[order[0]]
-        root[t] = at
-        at, n_values = _write_nodes(
-            trees, free, order[0], single, total, nodes, value, at, n_values, stack, parent
+        _summarise(
+            trees, trees.roots[t], free, leaf_value, order, stack, single, total, n_leaves, expected, below
         )
+        visits[t], depth[t], root[t] = expected[order[0]], below[order[0]], at
+        top = 0
+        stack[0], parent[0] = order[0], -1
+        while top >= 0:
+            node, above = stack[top], parent[top]
+            top -= 1
+            if above >= 0:
+                nodes[above, 2] = at
+            nodes[at, 2], nodes[at, 3] = 0, 0
+            if single[node]:
+                nodes[at, 0], nodes[at, 1] = _LEAF, n_values
+                for o in range(total.shape[1]):
+                    value[n_values, o] = total[node, o]
+                n_values += 1
+            else:
+                if free[trees.used_feature[node]]:
+                    nodes[at, 0], nodes[at, 1] = _BOTH, 0
+                else:
+                    missing_left = trees.missing_left[node]
+                    nodes[at, 0], nodes[at, 1] = trees.used_feature[node], trees.cut[node] + missing_left
+                    nodes[at, 3] = 2 * (1 + trees.mask[node]) + missing_left
+                stack[top + 1], parent[top + 1] = trees.right[node], at
+                stack[top + 2], parent[top + 2] = trees.left[node], -1
+                top += 2
+            at += 1
     return at, n_values
 
 

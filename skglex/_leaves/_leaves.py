@@ -189,9 +189,8 @@ def collect_conditions(
     none = np.iinfo(grid.dtype).max
     base = int(n_bins.max(initial=2)) + 1
     by_mask = np.zeros(len(used_feature), dtype=bool) if mask is None else mask >= 0
-    hi = np.maximum(
-        lo, hi
-    )  # An empty interval must not end before it begins: unsigned widths would wrap around.
+    # An empty interval must not end before it begins: unsigned widths would wrap around.
+    hi = np.maximum(lo, hi)
     leaf_condition = np.empty(len(used_feature), dtype=np.int32)
 
     def encode(s: Any, a: Any, b: Any, m: Any) -> NDArray[np.int64]:
