@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from skglex._planted._kernels.arguments import Parameters, allocate_rows, allocate_scratch
 from skglex._planted._kernels.loss import (
     ABSOLUTE_ERROR,
     EXPONENTIAL,
@@ -11,7 +12,6 @@ from skglex._planted._kernels.loss import (
     SQUARED_ERROR,
     additive_loss,
     child_update,
-    count_stats,
     gather_row,
     is_additive,
     span_loss,
@@ -19,7 +19,7 @@ from skglex._planted._kernels.loss import (
     update_row,
 )
 from skglex._planted._kernels.random_numbers import draw_distinct, draw_weighted, next_below, next_double
-from skglex._planted._kernels.split import FEW_CODES, RANDOM, best_threshold, is_lower, sum_rows, unsplit_loss
+from skglex._planted._kernels.split import RANDOM, best_threshold, is_lower, sum_rows, unsplit_loss
 
 LOSSES = {
     "squared error": SQUARED_ERROR,
@@ -111,6 +111,24 @@ def test_draw_weighted_follows_the_weights():
 # -- losses ---------------------------------------------------------------------------------------
 
 
+def make_parameters(loss, min_samples_leaf=1):
+    return Parameters(
+        loss=loss,
+        max_interaction=1,
+        n_splits=1,
+        split_try=10**4,
+        t_try=1.0,
+        split_decay_rate=0.0,
+        max_candidates=1,
+        delete_leaves=True,
+        bootstrap=False,
+        min_samples_leaf=min_samples_leaf,
+        delta=MARGIN,
+        epsilon=MARGIN,
+        rule=RANDOM,
+    )
+
+
 class Rows:
     """Weighted rows of a loss, started by the kernel and moved by updates; y and the margin are kept beside."""
 
@@ -125,16 +143,16 @@ class Rows:
         if loss == EXPONENTIAL:
             self.y = 2 * self.y - 1
         self.margin = np.zeros((n, n_outputs))
-        self.target, self.score = self.y.copy(), np.empty((n, n_outputs))
-        self.stats = np.empty((n, count_stats(loss, n_outputs)))
+        self.arrays = allocate_rows(self.y, loss)
+        self.arrays.weight[:] = self.weight
         for i in self.rows:
-            start_row(loss, i, self.weight[i], self.target, self.score, self.stats)
+            start_row(loss, i, self.arrays)
         for update in rng.normal(size=(2, n_outputs)):
             self.move(np.flatnonzero(rng.random(n) < 0.6), update)
 
     def move(self, rows, update):
         for i in rows:
-            update_row(self.loss, i, self.weight[i], update, self.target, self.score, self.stats)
+            update_row(self.loss, i, update, self.arrays)
         self.margin[rows] += update
 
     def losses(self, margin):
@@ -174,25 +192,25 @@ def test_rows(data):
     """`count_stats`, `start_row` and `update_row`: the table at the top of the kernels' module."""
     y, w, margin = data.y, data.weight[:, None], data.margin
     if data.loss == LOG_LOSS:
-        assert_allclose(data.score, np.exp(margin), **TOLERANCE)
+        assert_allclose(data.arrays.score, np.exp(margin), **TOLERANCE)
         log = np.log1p(np.exp(margin).sum(axis=1, keepdims=True))
         expected = np.column_stack([w, w * log, w * y, w * margin])
     elif data.loss == EXPONENTIAL:
         boosting = np.exp(-y * margin / 2)
-        assert_allclose(data.score, boosting, **TOLERANCE)
+        assert_allclose(data.arrays.score, boosting, **TOLERANCE)
         expected = np.stack([w * boosting * (y > 0), w * boosting * (y < 0)], axis=2).reshape(data.n, -1)
     else:
-        assert_allclose(data.target, y - margin, **TOLERANCE)
+        assert_allclose(data.arrays.target, y - margin, **TOLERANCE)
         expected = np.column_stack([w, w * (y - margin)])
-    assert_allclose(data.stats, expected, **TOLERANCE)
+    assert_allclose(data.arrays.stats, expected, **TOLERANCE)
 
 
 def test_child_update(data):
     """`sum_rows` and `child_update`; of rows of one class too, whose probabilities are cut off."""
     for rows in (data.rows, data.rows[:1], data.rows[data.y[:, 0] > 0]):
-        sums, out = np.empty(data.stats.shape[1]), np.empty(data.n_outputs)
-        sum_rows(rows, data.stats, sums)
-        assert_allclose(sums, data.stats[rows].sum(axis=0), **TOLERANCE)
+        sums, out = np.empty(data.arrays.stats.shape[1]), np.empty(data.n_outputs)
+        sum_rows(rows, data.arrays.stats, sums)
+        assert_allclose(sums, data.arrays.stats[rows].sum(axis=0), **TOLERANCE)
         child_update(data.loss, sums, data.n_outputs, MARGIN, out)
         assert_allclose(out, data.update(rows), **TOLERANCE)
 
@@ -200,15 +218,16 @@ def test_child_update(data):
 def test_child_loss(data):
     """`unsplit_loss`: `additive_loss` where `is_additive`, else `gather_row` and `span_loss`."""
     k, rows = data.n_outputs, data.rows[::2]
-    sums, update, growth = np.empty(data.stats.shape[1]), np.empty(k), np.empty(k)
+    update, growth = np.empty(k), np.empty(k)
     parts, weights = np.empty((data.n, k)), np.empty(data.n)
-    args = data.target, data.score, data.stats
-    got = unsplit_loss(data.loss, rows, MARGIN, *args, sums, update, growth, parts, weights)
+    parameters = make_parameters(data.loss)
+    scratch = allocate_scratch(data.arrays, 1, 1, parameters)
+    got = unsplit_loss(rows, data.arrays, parameters, scratch)
     assert got == pytest.approx(data.change(rows), rel=1e-11, abs=1e-11)
     if is_additive(data.loss):
-        assert additive_loss(data.loss, sums, k, MARGIN, update) == got
+        assert additive_loss(data.loss, scratch.sides[0], k, MARGIN, update) == got
         return
-    present = [gather_row(data.loss, i, at, *args, parts, weights) for at, i in enumerate(rows)]
+    present = [gather_row(data.loss, i, at, data.arrays, parts, weights) for at, i in enumerate(rows)]
     assert_allclose(weights[: len(rows)], data.weight[rows])
     moved = data.losses(data.margin + data.update(rows))
     now = data.losses(data.margin)
@@ -240,29 +259,11 @@ def test_is_lower():
 # -- the best threshold ---------------------------------------------------------------------------
 
 
-def search(data, codes, n_codes, min_samples_leaf=1, split_try=10**4):
-    n, k, p = data.n, data.n_outputs, data.stats.shape[1]
-    size = min(split_try, n_codes + 1) + 2
-    scratch = [
-        np.empty(n, np.int32),
-        np.empty((n_codes >> 6) + 1, np.uint64),
-        np.empty(n_codes + 1, np.int16),
-        np.empty(size, np.int64),
-        np.empty((min(n_codes + 1, FEW_CODES), p)),
-        np.empty(min(n_codes + 1, FEW_CODES), np.int64),
-        np.empty((size, p)),
-        np.empty((size, p)),
-        np.empty(size, np.int64),
-        np.empty(size + 1, np.int64),
-        np.empty((2, p)),
-        np.empty((2, k)),
-        np.empty((2, k)),
-        np.empty((n, k)),
-        np.empty(n),
-    ]
-    args = data.target, data.score, data.stats, split_try, RANDOM, min_samples_leaf, MARGIN
+def search(data, codes, n_codes, min_samples_leaf=1):
+    parameters = make_parameters(data.loss, min_samples_leaf)
+    scratch = allocate_scratch(data.arrays, n_codes + 1, 1, parameters)
     state = np.array([1], np.uint64)
-    return best_threshold(data.loss, data.rows, codes, np.int64(n_codes), *args, state, *scratch)
+    return best_threshold(data.rows, codes, np.int64(n_codes), data.arrays, parameters, state, scratch)
 
 
 @pytest.mark.parametrize("min_samples_leaf", [1, 20])

@@ -7,8 +7,8 @@ costs a few additions, whatever the number of bins.
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, njit
 from skglex._kernels.coalitions import signed_weight
+from skglex._kernels.compilation import helper, njit
 from skglex._kernels.patterns import BLOCK
 
 

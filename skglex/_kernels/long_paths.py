@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, njit
 from skglex._kernels.coalitions import multiply_ratios
+from skglex._kernels.compilation import helper, njit
 from skglex._kernels.patterns import BLOCK, violations
 from skglex._kernels.shapley import solve_by_comparison, solve_by_quadrature
 from skglex._kernels.subsets import distinct_patterns

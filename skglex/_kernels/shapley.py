@@ -6,8 +6,8 @@ bit mask of the players whose conditions the row violates.
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, njit
 from skglex._kernels.bitsets import count_ones
+from skglex._kernels.compilation import helper, njit
 from skglex._kernels.patterns import leaf_pattern
 from skglex._kernels.subsets import count_members, sum_over_subsets
 

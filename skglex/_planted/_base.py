@@ -16,6 +16,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from skglex._input import as_numpy
 from skglex._planted._categories import category_codes, encode_categories, order_by_target, ranks
+from skglex._planted._kernels.arguments import (
+    Parameters,
+    allocate_family,
+    allocate_rows,
+    allocate_scratch,
+)
 from skglex._planted._kernels.growth import grow_family
 from skglex._planted._kernels.split import RANDOM
 from skglex._planted._leaves import PlantedLeaves, encode_columns
@@ -132,18 +138,33 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
         epsilon: float,
         weight: NDArray[np.float64],
     ) -> Callable[[np.uint64], tuple[PlantedLeaves, NDArray[np.float64]]]:
-        """From a seed to the leaves of a family, and what splits on each feature gained."""
+        """Return a function from a seed to the leaves of a family and to the gains of its splits per feature."""
         codes, n_codes, edges = encode_columns(X, self.max_bins)
         n_features = X.shape[1]
-        most = n_features if self.max_interaction is None else min(self.max_interaction, n_features)
-        max_candidates = min(self.max_candidates, n_features * (2 * self.n_splits + 1))
-        candidates = float(self.t_try), float(self.split_decay_rate), max_candidates
-        leaves = bool(self.delete_leaves), bool(self.bootstrap), self.min_samples_leaf
-        how = (most, self.n_splits, self.split_try, *candidates, *leaves, delta, epsilon, self._rule)
+        max_codes = int(n_codes.max()) + 1
+        parameters = Parameters(
+            loss=loss,
+            max_interaction=int(min(self.max_interaction or n_features, n_features)),
+            n_splits=int(self.n_splits),
+            split_try=int(self.split_try),
+            t_try=float(self.t_try),
+            split_decay_rate=float(self.split_decay_rate),
+            max_candidates=int(min(self.max_candidates, n_features * (2 * self.n_splits + 1))),
+            delete_leaves=bool(self.delete_leaves),
+            bootstrap=bool(self.bootstrap) and self._rule == RANDOM,
+            min_samples_leaf=int(self.min_samples_leaf),
+            delta=delta,
+            epsilon=epsilon,
+            rule=self._rule,
+        )
 
         def grow(seed: np.uint64) -> tuple[PlantedLeaves, NDArray[np.float64]]:
-            *boxes, values, gains = grow_family(codes, n_codes, target, weight, loss, seed, *how)
-            return PlantedLeaves.from_family((*boxes, self._place_values(values)), edges), gains
+            data = allocate_rows(target, loss)
+            family = allocate_family(n_features, target.shape[1], parameters)
+            scratch = allocate_scratch(data, max_codes, len(family.pool), parameters)
+            state = np.array([seed], dtype=np.uint64)
+            grow_family(codes, n_codes, weight, data, family, parameters, state, scratch)
+            return PlantedLeaves.from_family(family, self._place_values(family.values), edges), family.gains
 
         return grow
 

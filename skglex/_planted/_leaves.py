@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._planted._kernels.growth import add_leaves
+from skglex._planted._kernels.arguments import LEAVES, Family
+from skglex._planted._kernels.prediction import add_leaves
 from skglex._utils import DEFAULT_EXECUTION, Execution, row_chunks
 
 
@@ -46,12 +46,15 @@ class PlantedLeaves:
         return int(self.family[-1]) + 1
 
     @classmethod
-    def from_family(cls, grown: tuple[Any, ...], edges: list[NDArray[np.float64]]) -> PlantedLeaves:
-        """Take the leaves of ``grow_family`` from codes to values of the features."""
-        tree_features, tree_size, leaf_tree, lo, hi, missing, values = grown
-        sizes = tree_size[leaf_tree]
+    def from_family(
+        cls, family: Family, values: NDArray[np.float64], edges: list[NDArray[np.float64]]
+    ) -> PlantedLeaves:
+        """Translate the boxes of a grown family from codes to values of the features."""
+        n_leaves = family.sizes[LEAVES]
+        leaf_tree, lo, hi = family.leaf_tree[:n_leaves], family.lo[:n_leaves], family.hi[:n_leaves]
+        sizes = family.tree_size[leaf_tree]
         used = np.arange(lo.shape[1]) < sizes[:, None]
-        feature = tree_features[leaf_tree][used].astype(np.int32)
+        feature = family.tree_features[leaf_tree][used].astype(np.int32)
         start = np.cumsum([0] + [len(e) for e in edges])
         flat = np.concatenate(edges)
         return cls(
@@ -59,9 +62,9 @@ class PlantedLeaves:
             feature=feature,
             lo=flat[start[feature] + lo[used]],
             hi=flat[start[feature] + hi[used]],
-            missing=missing[used],
-            values=values.copy(),
-            family=np.zeros(len(values), dtype=np.int32),
+            missing=family.missing[:n_leaves][used],
+            values=values[:n_leaves].copy(),
+            family=np.zeros(n_leaves, dtype=np.int32),
         )
 
     @classmethod

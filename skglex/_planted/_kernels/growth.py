@@ -1,29 +1,34 @@
-"""Growing one family of a random planted forest, and predicting with the leaves of many."""
+"""Growing one family of a random planted forest.
+
+The features are codes, as in the module ``split``. The lists of rows of all leaves stand one behind the other in
+one array, the arena, which doubles when it is full.
+"""
 
 import numpy as np
 
 from skglex._kernels.compilation import njit
-from skglex._planted._kernels.loss import child_update, count_stats, is_additive, start_row, update_row
+from skglex._planted._kernels._options import INLINED, INTERNAL, PUBLIC
+from skglex._planted._kernels.arguments import CANDIDATES, LEAVES, ROWS, TREES
+from skglex._planted._kernels.loss import child_update, start_row, update_row
 from skglex._planted._kernels.random_numbers import draw_weighted, next_below
-from skglex._planted._kernels.split import FEW_CODES, RANDOM, best_threshold, is_lower, sum_rows, unsplit_loss
-
-_BLOCK = 512
+from skglex._planted._kernels.split import RANDOM, best_threshold, is_lower, sum_rows, unsplit_loss
 
 
-@njit(cache=True, nogil=True)
-def _slot(features, size, k):
-    """Where feature ``k`` stands, or would stand, among a tree's sorted features."""
+@njit(**INTERNAL)
+def _find_feature(features, size, k):
+    """Return where feature ``k`` is, or would be inserted, among a tree's sorted features."""
     s = 0
     while s < size and features[s] < k:
         s += 1
     return s
 
 
-@njit(cache=True, nogil=True)
-def _grown_tree(tree_features, tree_size, n_trees, tree, k):
-    """Number of the tree with the features of ``tree`` and ``k``; ``n_trees`` if there is none yet."""
-    size = tree_size[tree]
-    s = _slot(tree_features[tree], size, k)
+@njit(**INTERNAL)
+def _find_tree(family, tree, k):
+    """Return the number of the tree with the features of ``tree`` and ``k``, which is added if it is new."""
+    tree_features, tree_size = family.tree_features, family.tree_size
+    n_trees, size = family.sizes[TREES], tree_size[tree]
+    s = _find_feature(tree_features[tree], size, k)
     if s < size and tree_features[tree, s] == k:
         return tree
     # The row behind the last tree serves as scratch: it becomes the new tree if no other has these features.
@@ -39,13 +44,15 @@ def _grown_tree(tree_features, tree_size, n_trees, tree, k):
                 same &= tree_features[other, i] == wanted[i]
             if same:
                 return other
+    family.sizes[TREES] += 1
     return n_trees
 
 
-@njit(cache=True, nogil=True)
-def _copy_box(leaf, child, same_tree, s, size, n_codes, lo, hi, missing):
-    """Give ``child`` the box of ``leaf``, with used_feature ``s`` opened for a new feature in another tree."""
-    for i in range(size):
+@njit(**INTERNAL)
+def _copy_box(family, leaf, child, same_tree, s, n_codes):
+    """Copy the box of ``leaf`` to ``child``, in another tree with an unbounded condition ``s`` inserted."""
+    lo, hi, missing = family.lo, family.hi, family.missing
+    for i in range(family.tree_size[family.leaf_tree[leaf]]):
         to = i if same_tree or i < s else i + 1
         lo[child, to] = lo[leaf, i]
         hi[child, to] = hi[leaf, i]
@@ -54,40 +61,87 @@ def _copy_box(leaf, child, same_tree, s, size, n_codes, lo, hi, missing):
         lo[child, s], hi[child, s], missing[child, s] = 0, n_codes, True
 
 
-@njit(cache=True, nogil=True)
-def _add_candidates(leaf, tree, tree_features, tree_size, max_interaction, n_features, pool, ages, n_pool):
-    size = tree_size[tree]
-    for k in range(n_features):
-        s = _slot(tree_features[tree], size, k)
-        if size < max_interaction or (s < size and tree_features[tree, s] == k):
-            pool[n_pool, 0] = leaf
-            pool[n_pool, 1] = k
-            ages[n_pool] = 0
+@njit(**INTERNAL)
+def _add_candidates(leaf, family, max_interaction):
+    """Add a candidate for each feature that the leaf can be split on."""
+    tree = family.leaf_tree[leaf]
+    size = family.tree_size[tree]
+    features = family.tree_features[tree]
+    n_pool = family.sizes[CANDIDATES]
+    for k in range(family.gains.shape[0]):
+        s = _find_feature(features, size, k)
+        if size < max_interaction or (s < size and features[s] == k):
+            family.pool[n_pool, 0] = leaf
+            family.pool[n_pool, 1] = k
+            family.ages[n_pool] = 0
             n_pool += 1
-    return n_pool
+    family.sizes[CANDIDATES] = n_pool
 
 
-@njit(cache=True, nogil=True)
-def _draw_rows(weight, bootstrap, state):
-    """Return the drawn rows, each once, and their weights times how often they were drawn."""
+@njit(**INLINED)
+def _draw_rows(sample_weight, bootstrap, state, weight):
+    """Return the drawn rows, each once; write their weights times the number of draws to ``weight``."""
     n_rows = weight.shape[0]
-    drawn = weight.copy()
+    for i in range(n_rows):
+        weight[i] = 0.0 if bootstrap else sample_weight[i]
     if bootstrap:
-        for i in range(n_rows):
-            drawn[i] = 0.0
         for _ in range(n_rows):
             i = next_below(state, n_rows)
-            drawn[i] += weight[i]
+            weight[i] += sample_weight[i]
     rows = np.empty(n_rows, dtype=np.int32)
     size = 0
     for i in range(n_rows):
-        if drawn[i] > 0:
+        if weight[i] > 0:
             rows[size] = i
             size += 1
-    return rows[:size], drawn
+    return rows[:size]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INLINED)
+def _draw_candidates(state, family, parameters, scratch):
+    """Choose the candidates to try next and let them age; return how many."""
+    n_pool, drawn = family.sizes[CANDIDATES], scratch.drawn
+    n_drawn = max(1, min(int(np.ceil(parameters.t_try * n_pool)), parameters.max_candidates, n_pool))
+    if parameters.rule != RANDOM or n_drawn == n_pool:
+        for j in range(n_drawn):
+            drawn[j] = j
+    else:
+        decay = parameters.split_decay_rate
+        draw_weighted(state, family.ages, decay, n_pool, n_drawn, scratch.keys, scratch.order, drawn)
+    for j in range(n_drawn):
+        family.ages[drawn[j]] += 1
+    return n_drawn
+
+
+@njit(**INLINED)
+def _best_candidate(codes, n_codes, arena, data, family, parameters, state, scratch):
+    """Return the drawn candidate with the best threshold (-1 if none has one), and what `best_threshold` returns."""
+    best, best_code, best_missing_left, winner = np.inf, np.int64(-1), False, np.int64(-1)
+    for j in range(_draw_candidates(state, family, parameters, scratch)):
+        c = scratch.drawn[j]
+        leaf, k = family.pool[c, 0], family.pool[c, 1]
+        start = family.leaf_start[leaf]
+        rows = arena[start : start + family.leaf_rows[leaf]]
+        loss, code, missing_left = best_threshold(
+            rows, codes[k], n_codes[k], data, parameters, state, scratch
+        )
+        if is_lower(loss, best, parameters.rule):
+            best, best_code, best_missing_left, winner = loss, code, missing_left, c
+    return winner, best, best_code, best_missing_left
+
+
+@njit(**INLINED)
+def _reserve(arena, used, size):
+    """Return an array with the first ``used`` elements of ``arena`` and room for ``size`` more."""
+    if used + size <= arena.shape[0]:
+        return arena
+    larger = np.empty(2 * arena.shape[0], dtype=np.int32)
+    for j in range(used):
+        larger[j] = arena[j]
+    return larger
+
+
+@njit(**INTERNAL)
 def _part_rows(rows, codes, missing_code, threshold, missing_left, scratch, out):
     """Write the left rows, then the right ones; return how many are left, and whether any is missing."""
     any_missing = False
@@ -106,273 +160,104 @@ def _part_rows(rows, codes, missing_code, threshold, missing_left, scratch, out)
     return n_left, any_missing
 
 
-@njit(cache=True, nogil=True)
-def grow_family(
-    codes,
-    n_codes,
-    y,
-    sample_weight,
-    loss,
-    seed,
-    max_interaction,
-    n_splits,
-    split_try,
-    t_try,
-    split_decay_rate,
-    max_candidates,
-    delete_leaves,
-    bootstrap,
-    min_samples_leaf,
-    delta,
-    epsilon,
-    rule,
-):
-    """Grow one family on coded features; see ``docs/planted_forest.rst`` for the steps.
+@njit(**INLINED)
+def _update_child(rows, data, parameters, sums, update):
+    """Compute the update of a child with these rows, and move the rows by it."""
+    sum_rows(rows, data.stats, sums)
+    child_update(parameters.loss, sums, update.shape[0], parameters.epsilon, update)
+    for i in rows:
+        update_row(parameters.loss, i, update, data)
 
-    Returns
-    -------
-    tree_features, tree_size : features of each tree, sorted, the first ``tree_size`` of each line
-    leaf_tree, lo, hi, missing, values : tree of each leaf, its box in codes (in line with
-        the tree's features), its value
-    gains : per feature, how much its splits lowered the loss beyond updating their leaves as a whole
+
+@njit(**INLINED)
+def _plant_children(leaf, k, n_codes, code, missing_left, n_left, n_right, family, parameters, updates):
+    """Add the children of a leaf, whose rows are the next ones in the arena, and their candidates."""
+    tree = family.leaf_tree[leaf]
+    s = _find_feature(family.tree_features[tree], family.tree_size[tree], k)
+    to = _find_tree(family, tree, k)
+    # The right child takes the place of a leaf that is replaced.
+    replaces = to == tree and parameters.delete_leaves
+    left = family.sizes[LEAVES]
+    right = leaf if replaces else left + 1
+    family.sizes[LEAVES] += 1 if replaces else 2
+
+    values = family.values
+    for child in (left, right):
+        if child != leaf:
+            _copy_box(family, leaf, child, to == tree, s, n_codes)
+            family.leaf_tree[child] = to
+        for q in range(values.shape[1]):
+            values[child, q] = updates[0 if child == left else 1, q] + (values[leaf, q] if replaces else 0.0)
+    lo, hi, missing = family.lo, family.hi, family.missing
+    hi[left, s] = min(hi[left, s], code)
+    lo[right, s] = max(lo[right, s], code)
+    hi[right, s] = max(hi[right, s], lo[right, s])
+    missing[left, s] &= missing_left
+    missing[right, s] &= not missing_left
+    used = family.sizes[ROWS]
+    family.leaf_start[left], family.leaf_rows[left] = used, n_left
+    family.leaf_start[right], family.leaf_rows[right] = used + n_left, n_right
+    family.sizes[ROWS] += n_left + n_right
+
+    first, second = (right, left) if to == tree else (left, right)
+    for child in (first, second):
+        # A right child in its parent's place has the parent's candidates.
+        if child != leaf:
+            _add_candidates(child, family, parameters.max_interaction)
+
+
+@njit(**PUBLIC)
+def grow_family(codes, n_codes, sample_weight, data, family, parameters, state, scratch):
+    """Grow one family on coded features; ``docs/planted_forest.rst`` describes the steps.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_features, n_samples), int32
+    n_codes : ndarray of shape (n_features,), int64
+    sample_weight : ndarray of shape (n_samples,), float64
+    data : RowArrays
+        The target; the rest is written here.
+    family : Family
+        A family without a split, which is grown in place.
+    parameters : Parameters
+    state : ndarray of shape (1,), uint64
+        State of the random numbers.
+    scratch : Scratch
     """
-    n_features, n_rows = codes.shape
-    n_outputs = y.shape[1]
-    n_stats = count_stats(loss, n_outputs)
-    state = np.empty(1, dtype=np.uint64)
-    state[0] = seed
-    rows, weight = _draw_rows(sample_weight, bootstrap and rule == RANDOM, state)
-
-    target = y.copy()
-    score = np.empty(y.shape)
-    stats = np.empty((n_rows, n_stats))
+    rows = _draw_rows(sample_weight, parameters.bootstrap, state, data.weight)
     for i in rows:
-        start_row(loss, i, weight[i], target, score, stats)
+        start_row(parameters.loss, i, data)
+    n_rows = rows.shape[0]
+    arena = np.empty(4 * n_rows, dtype=np.int32)
+    for j in range(n_rows):
+        arena[j] = rows[j]
+    family.leaf_rows[0] = family.sizes[ROWS] = n_rows
+    _add_candidates(np.int64(0), family, parameters.max_interaction)
 
-    width = max(1, min(max_interaction, n_features, n_splits))
-    max_leaves = 1 + 2 * n_splits
-    tree_features = np.empty((n_splits + 2, width), dtype=np.int64)
-    tree_size = np.empty(n_splits + 2, dtype=np.int64)
-    leaf_tree = np.empty(max_leaves, dtype=np.int64)
-    leaf_start = np.empty(max_leaves, dtype=np.int64)
-    leaf_rows = np.empty(max_leaves, dtype=np.int64)
-    lo = np.empty((max_leaves, width), dtype=np.int64)
-    hi = np.empty((max_leaves, width), dtype=np.int64)
-    missing = np.empty((max_leaves, width), dtype=np.bool_)
-    values = np.empty((max_leaves, n_outputs))
-    gains = np.empty(n_features)
-    for k in range(n_features):
-        gains[k] = 0.0
-    for q in range(n_outputs):
-        values[0, q] = 0.0
-    tree_size[0], leaf_tree[0], leaf_start[0] = 0, 0, 0
-
-    capacity = n_features * max_leaves
-    pool = np.empty((capacity, 2), dtype=np.int64)
-    ages = np.empty(capacity, dtype=np.int64)
-    keys = np.empty(capacity)
-    order = np.empty(capacity)
-    drawn = np.empty(min(max_candidates, capacity), dtype=np.int64)
-
-    # All row lists stand one behind the other in one array, which doubles when it is full.
-    arena = np.empty(4 * rows.shape[0], dtype=np.int32)
-    used = 0
-    for i in rows:
-        arena[used] = i
-        used += 1
-    leaf_rows[0] = used
-    # Typed numbers, so that no function is compiled a second time for a literal.
-    n_trees, n_leaves, zero = np.int64(1), np.int64(1), np.int64(0)
-    n_pool = _add_candidates(
-        zero, zero, tree_features, tree_size, max_interaction, n_features, pool, ages, zero
-    )
-
-    most_codes = 0
-    for k in range(n_features):
-        most_codes = max(most_codes, n_codes[k] + 1)
-    most_thresholds = min(split_try, most_codes) + 2
-    local = np.empty(n_rows, dtype=np.int32)
-    bits = np.empty((most_codes >> 6) + 1, dtype=np.uint64)
-    table = np.empty(most_codes, dtype=np.int16)
-    thresholds = np.empty(most_thresholds, dtype=np.int64)
-    sums = np.empty((most_thresholds, n_stats))
-    right_sums = np.empty((most_thresholds, n_stats))
-    counts = np.empty(most_thresholds, dtype=np.int64)
-    starts = np.empty(most_thresholds + 1, dtype=np.int64)
-    code_sums = np.empty((min(most_codes, FEW_CODES), n_stats))
-    code_counts = np.empty(min(most_codes, FEW_CODES), dtype=np.int64)
-    sides = np.empty((2, n_stats))
-    updates = np.empty((2, n_outputs))
-    growths = np.empty((2, n_outputs))
-    n_parts = 0 if is_additive(loss) else n_rows
-    parts = np.empty((n_parts, n_outputs))
-    part_weights = np.empty(n_parts)
-
-    for _ in range(n_splits):
-        n_drawn = max(1, min(int(np.ceil(t_try * n_pool)), max_candidates, n_pool))
-        if rule != RANDOM or n_drawn == n_pool:
-            for j in range(n_drawn):
-                drawn[j] = j
-        else:
-            draw_weighted(state, ages, split_decay_rate, n_pool, n_drawn, keys, order, drawn)
-
-        best, best_code, missing_left, winner = np.inf, np.int64(-1), False, -1
-        for j in range(n_drawn):
-            c = drawn[j]
-            ages[c] += 1
-            leaf, k = pool[c, 0], pool[c, 1]
-            found, code, found_left = best_threshold(
-                loss,
-                arena[leaf_start[leaf] : leaf_start[leaf] + leaf_rows[leaf]],
-                codes[k],
-                np.int64(n_codes[k]),
-                target,
-                score,
-                stats,
-                split_try,
-                rule,
-                min_samples_leaf,
-                delta,
-                state,
-                local,
-                bits,
-                table,
-                thresholds,
-                code_sums,
-                code_counts,
-                sums,
-                right_sums,
-                counts,
-                starts,
-                sides,
-                updates,
-                growths,
-                parts,
-                part_weights,
-            )
-            if is_lower(found, best, rule):
-                best, best_code, missing_left, winner = found, code, found_left, c
+    for _ in range(parameters.n_splits):
+        winner, loss, code, missing_left = _best_candidate(
+            codes, n_codes, arena, data, family, parameters, state, scratch
+        )
         if winner < 0:
             continue
-        ages[winner] = 0
-        leaf, k = pool[winner, 0], pool[winner, 1]
-        missing_code = n_codes[k]
-
-        start, stop = leaf_start[leaf], leaf_start[leaf] + leaf_rows[leaf]
-        if used + stop - start > arena.shape[0]:
-            larger = np.empty(2 * arena.shape[0], dtype=np.int32)
-            for j in range(used):
-                larger[j] = arena[j]
-            arena = larger
-        unsplit = unsplit_loss(
-            loss,
-            arena[start:stop],
-            delta,
-            target,
-            score,
-            stats,
-            sides[0],
-            updates[0],
-            growths[0],
-            parts,
-            part_weights,
-        )
-        gains[k] += max(0.0, unsplit - best)
-
+        family.ages[winner] = 0
+        leaf, k = family.pool[winner, 0], family.pool[winner, 1]
+        start, size = family.leaf_start[leaf], family.leaf_rows[leaf]
+        used = family.sizes[ROWS]
+        arena = _reserve(arena, used, size)
+        leaf_rows, child_rows = arena[start : start + size], arena[used : used + size]
+        family.gains[k] += max(0.0, unsplit_loss(leaf_rows, data, parameters, scratch) - loss)
         n_left, any_missing = _part_rows(
-            arena[start:stop], codes[k], missing_code, best_code, missing_left, local, arena[used:]
+            leaf_rows, codes[k], n_codes[k], code, missing_left, scratch.local, child_rows
         )
-        n_right = stop - start - n_left
+        n_right = size - n_left
         if not any_missing:
             missing_left = n_left >= n_right
-        middle = used + n_left
-        for side in range(2):
-            child_rows = arena[used:middle] if side == 0 else arena[middle : middle + n_right]
-            sum_rows(child_rows, stats, sides[side])
-            child_update(loss, sides[side], n_outputs, epsilon, updates[side])
-            for i in child_rows:
-                update_row(loss, i, weight[i], updates[side], target, score, stats)
+        sides, updates = scratch.sides, scratch.updates
+        _update_child(child_rows[:n_left], data, parameters, sides[0], updates[0])
+        _update_child(child_rows[n_left:], data, parameters, sides[1], updates[1])
+        _plant_children(leaf, k, n_codes[k], code, missing_left, n_left, n_right, family, parameters, updates)
 
-        tree = leaf_tree[leaf]
-        size = tree_size[tree]
-        s = _slot(tree_features[tree], size, k)
-        to = _grown_tree(tree_features, tree_size, n_trees, tree, k)
-        if to == n_trees:
-            n_trees += 1
-        replaces = to == tree and delete_leaves
-        left, right = n_leaves, leaf if replaces else n_leaves + 1
-        n_leaves += 1 if replaces else 2
-
-        for child in (left, right):
-            if child != leaf:
-                _copy_box(leaf, child, to == tree, s, size, missing_code, lo, hi, missing)
-                leaf_tree[child] = to
-            for q in range(n_outputs):
-                values[child, q] = updates[0 if child == left else 1, q] + (
-                    values[leaf, q] if replaces else 0.0
-                )
-        hi[left, s] = min(hi[left, s], best_code)
-        lo[right, s] = max(lo[right, s], best_code)
-        hi[right, s] = max(hi[right, s], lo[right, s])
-        missing[left, s] &= missing_left
-        missing[right, s] &= not missing_left
-        leaf_start[left], leaf_rows[left] = used, n_left
-        leaf_start[right], leaf_rows[right] = middle, n_right
-        used = middle + n_right
-
-        # A right child in its parent's place has the parent's candidates.
-        first, second = (right, left) if to == tree else (left, right)
-        for child in (first, second):
-            if child == leaf:
-                continue
-            n_pool = _add_candidates(
-                child, to, tree_features, tree_size, max_interaction, n_features, pool, ages, n_pool
-            )
-
-    if n_leaves == 1:
+    if family.sizes[LEAVES] == 1:
         # A family without a split predicts the best constant rather than 0.
-        sum_rows(rows, stats, sides[0])
-        child_update(loss, sides[0], n_outputs, epsilon, updates[0])
-        for q in range(n_outputs):
-            values[0, q] = updates[0, q]
-
-    return (
-        tree_features,
-        tree_size,
-        leaf_tree[:n_leaves],
-        lo[:n_leaves],
-        hi[:n_leaves],
-        missing[:n_leaves],
-        values[:n_leaves],
-        gains,
-    )
-
-
-@njit(cache=True, nogil=True)
-def add_leaves(X, leaf_ptr, feature, lo, hi, missing, values, out):
-    """Add to ``out`` the value of every leaf whose box holds the row."""
-    n_rows, n_features = X.shape
-    n_outputs = values.shape[1]
-    columns = np.empty((n_features, _BLOCK))
-    inside = np.empty(_BLOCK, dtype=np.bool_)
-    for start in range(0, n_rows, _BLOCK):
-        size = min(_BLOCK, n_rows - start)
-        for i in range(size):
-            for k in range(n_features):
-                columns[k, i] = X[start + i, k]
-        for leaf in range(values.shape[0]):
-            inside[:size] = True
-            for c in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
-                column = columns[feature[c]]
-                low, high = lo[c], hi[c]
-                # No comparison with NaN holds, so the two forms differ on missing values only.
-                if missing[c]:
-                    for i in range(size):
-                        inside[i] &= not ((column[i] < low) | (column[i] >= high))
-                else:
-                    for i in range(size):
-                        inside[i] &= (column[i] >= low) & (column[i] < high)
-            for k in range(n_outputs):
-                value = values[leaf, k]
-                for i in range(size):
-                    out[start + i, k] += value if inside[i] else 0.0
+        _update_child(rows, data, parameters, scratch.sides[0], family.values[0])

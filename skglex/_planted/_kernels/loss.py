@@ -18,12 +18,13 @@ exponential     (w b_k if y_k > 0 else 0), (w b_k if y_k < 0 else 0), ...
 import numpy as np
 
 from skglex._kernels.compilation import njit
+from skglex._planted._kernels._options import INTERNAL, PUBLIC
 
 SQUARED_ERROR, ABSOLUTE_ERROR, LOG_LOSS, EXPONENTIAL = 0, 1, 2, 3
 
 
-@njit(cache=True, nogil=True)
-def count_stats(loss, n_outputs):
+def count_stats(loss: int, n_outputs: int) -> int:
+    """Return the number of columns of ``stats``."""
     if loss == LOG_LOSS:
         return 2 + 2 * n_outputs
     if loss == EXPONENTIAL:
@@ -31,15 +32,17 @@ def count_stats(loss, n_outputs):
     return 1 + n_outputs
 
 
-@njit(cache=True, nogil=True)
+@njit(**PUBLIC)
 def is_additive(loss):
     """Whether a child's loss follows from its summed statistics alone, without a pass over its rows."""
     return loss in (SQUARED_ERROR, EXPONENTIAL)
 
 
-@njit(cache=True, nogil=True)
-def _refresh_row(loss, i, weight, target, score, stats):
-    n_outputs = target.shape[1]
+@njit(**INTERNAL)
+def _refresh_row(loss, i, data):
+    """Compute the statistics of row ``i`` that change with its residuals, odds or boosting weights."""
+    target, score, stats = data.target, data.score, data.stats
+    weight, n_outputs = data.weight[i], target.shape[1]
     if loss == LOG_LOSS:
         total = 1.0
         for k in range(n_outputs):
@@ -55,39 +58,42 @@ def _refresh_row(loss, i, weight, target, score, stats):
             stats[i, 1 + k] = weight * target[i, k]
 
 
-@njit(cache=True, nogil=True)
-def start_row(loss, i, weight, target, score, stats):
-    n_outputs = target.shape[1]
+@njit(**PUBLIC)
+def start_row(loss, i, data):
+    """Compute the score and the statistics of row ``i`` at a margin of zero."""
+    target, stats = data.target, data.stats
+    weight, n_outputs = data.weight[i], target.shape[1]
     stats[i, 0] = weight
     for k in range(n_outputs):
-        score[i, k] = 1.0
+        data.score[i, k] = 1.0
         if loss == LOG_LOSS:
             stats[i, 2 + k] = weight * target[i, k]
             stats[i, 2 + n_outputs + k] = 0.0
-    _refresh_row(loss, i, weight, target, score, stats)
+    _refresh_row(loss, i, data)
 
 
-@njit(cache=True, nogil=True)
-def update_row(loss, i, weight, update, target, score, stats):
-    """Move row ``i`` by its child's update."""
+@njit(**PUBLIC)
+def update_row(loss, i, update, data):
+    """Add its child's update to the margin of row ``i``."""
+    target, score = data.target, data.score
     n_outputs = target.shape[1]
     for k in range(n_outputs):
         if loss == LOG_LOSS:
             score[i, k] *= np.exp(update[k])
-            stats[i, 2 + n_outputs + k] += weight * update[k]
+            data.stats[i, 2 + n_outputs + k] += data.weight[i] * update[k]
         elif loss == EXPONENTIAL:
             score[i, k] *= np.exp(-0.5 * target[i, k] * update[k])
         else:
             target[i, k] -= update[k]
-    _refresh_row(loss, i, weight, target, score, stats)
+    _refresh_row(loss, i, data)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INTERNAL)
 def _clip(p, margin):
     return min(max(p, margin), 1.0 - margin)
 
 
-@njit(cache=True, nogil=True)
+@njit(**PUBLIC)
 def child_update(loss, sums, n_outputs, margin, out):
     """What a child with these sums adds to its rows; probabilities stay ``margin`` off 0 and 1."""
     reference = 1.0
@@ -108,7 +114,7 @@ def child_update(loss, sums, n_outputs, margin, out):
                 out[k] -= sums[2 + n_outputs + k] / sums[0]
 
 
-@njit(cache=True, nogil=True)
+@njit(**PUBLIC)
 def additive_loss(loss, sums, n_outputs, margin, update):
     """The change of the loss in a child, from its sums; ``update`` is scratch space."""
     result = 0.0
@@ -123,22 +129,22 @@ def additive_loss(loss, sums, n_outputs, margin, update):
     return result
 
 
-@njit(cache=True, nogil=True)
-def gather_row(loss, i, to, target, score, stats, parts, part_weights):
-    """Copy what ``span_loss`` needs of row ``i`` to position ``to``; return the row's present loss."""
-    n_outputs = target.shape[1]
+@njit(**PUBLIC)
+def gather_row(loss, i, to, data, parts, part_weights):
+    """Copy what `span_loss` needs of row ``i`` to position ``to``; return the row's present loss."""
+    target, stats = data.target, data.stats
     part_weights[to] = stats[i, 0]
     present = 0.0
-    for k in range(n_outputs):
+    for k in range(target.shape[1]):
         if loss == LOG_LOSS:
-            parts[to, k] = score[i, k]
+            parts[to, k] = data.score[i, k]
         else:
             parts[to, k] = target[i, k]
             present += stats[i, 0] * abs(target[i, k])
     return stats[i, 1] if loss == LOG_LOSS else present
 
 
-@njit(cache=True, nogil=True)
+@njit(**PUBLIC)
 def span_loss(loss, start, stop, parts, part_weights, update, growth):
     """The loss of the gathered rows ``start`` to ``stop`` moved by ``update``; ``growth`` is ``exp(update)``.
 

@@ -9,6 +9,7 @@ element.
 import numpy as np
 
 from skglex._kernels.compilation import njit
+from skglex._planted._kernels._options import INTERNAL, PUBLIC
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -16,7 +17,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _S11, _S27, _S30, _S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 
 
-@njit(cache=True, nogil=True)
+@njit(**PUBLIC)
 def next_double(state):
     """Draw from [0, 1)."""
     state[0] += _STEP
@@ -27,13 +28,13 @@ def next_double(state):
     return np.float64(z >> _S11) * 1.1102230246251565e-16  # 2**-53
 
 
-@njit(cache=True, nogil=True)
+@njit(**PUBLIC)
 def next_below(state, n):
     """Draw from 0, ..., n - 1."""
     return np.int64(next_double(state) * n)
 
 
-@njit(cache=True, nogil=True)
+@njit(**PUBLIC)
 def draw_distinct(state, n, size, out):
     """Fill ``out[:size]`` with distinct numbers below ``n``, in increasing order (Floyd's algorithm)."""
     for j in range(size):
@@ -50,7 +51,7 @@ def draw_distinct(state, n, size, out):
         out[i] = value
 
 
-@njit(cache=True, nogil=True)
+@njit(**INTERNAL)
 def _smallest(values, n, rank):
     """Return the value at position ``rank`` of the sorted ``values[:n]``, which are reordered."""
     low, high = 0, n - 1
@@ -75,7 +76,7 @@ def _smallest(values, n, rank):
     return values[rank]
 
 
-@njit(cache=True, nogil=True)
+@njit(**PUBLIC)
 def draw_weighted(state, ages, decay, n, size, keys, order, out):
     """Fill ``out[:size]`` with increasing numbers below ``n``, drawn with weight ``exp(-decay * age)``.
 

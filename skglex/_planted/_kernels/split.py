@@ -9,6 +9,8 @@ import numpy as np
 
 from skglex._kernels.bitsets import count_ones
 from skglex._kernels.compilation import njit
+from skglex._planted._kernels._options import INLINED, INTERNAL, PUBLIC
+from skglex._planted._kernels.arguments import FEW_CODES
 from skglex._planted._kernels.loss import (
     LOG_LOSS,
     SQUARED_ERROR,
@@ -26,21 +28,18 @@ RANDOM, EVEN, FIRST = 0, 1, 2
 
 # Below this share of the codes, comparing with each threshold is cheaper than a table over all codes.
 _SPARSE = 16
-# Up to this many codes, the statistics are summed per code.
-FEW_CODES = 1024
-
 _TIE = 1e-9
 
 _ONE, _SIX, _LOW = (np.uint64(v) for v in (1, 6, 63))
 
 
-@njit(cache=True, nogil=True)
+@njit(**PUBLIC)
 def is_lower(loss, best, rule):
     """Whether a loss is lower than the best one by more than rounding: two ways to the same children tie."""
     return loss < best - _TIE * abs(best) if rule == RANDOM and best < np.inf else loss < best
 
 
-@njit(cache=True, nogil=True)
+@njit(**INTERNAL)
 def _draw_positions(state, n_distinct, n_try, rule, out):
     """Choose positions among the sorted distinct values, never the smallest; return how many."""
     n_free = n_distinct - 2 if rule == FIRST else n_distinct - 1
@@ -60,7 +59,7 @@ def _draw_positions(state, n_distinct, n_try, rule, out):
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(**INTERNAL)
 def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out):
     """Choose thresholds among the leaf's distinct codes, marked in a bit set; return how many."""
     n_words = (missing_code >> 6) + 1
@@ -93,7 +92,7 @@ def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out)
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(**INTERNAL)
 def _sum_groups(rows, groups, by_row, stats, n_groups, sums, counts):
     """Sum statistics and count rows per group; ``groups`` is indexed by row, or is in line with ``rows``."""
     n_stats = stats.shape[1]
@@ -113,20 +112,20 @@ def _sum_groups(rows, groups, by_row, stats, n_groups, sums, counts):
                 sums[b, p] += stats[i, p]
 
 
-@njit(cache=True, nogil=True)
-def _sum_codes(
-    state, rows, codes, missing_code, stats, n_try, rule, code_sums, code_counts, out, sums, counts
-):
-    """Sum statistics per code, choose thresholds, fold the codes into buckets; return how many thresholds.
+@njit(**INLINED)
+def _sum_codes(rows, codes, missing_code, stats, n_try, state, scratch):
+    """Draw thresholds and sum the buckets by way of sums per code; return the number of thresholds.
 
-    The way for few codes: a single pass over the rows.
+    This way takes a single pass over the rows, but needs few codes.
     """
     n_stats = stats.shape[1]
+    code_sums, code_counts, out = scratch.code_sums, scratch.code_counts, scratch.thresholds
+    sums, counts = scratch.sums, scratch.counts
     _sum_groups(rows, codes, True, stats, missing_code + 1, code_sums, code_counts)
     n_distinct = np.int64(0)
     for code in range(missing_code):
         n_distinct += code_counts[code] > 0
-    size = _draw_positions(state, n_distinct, n_try, rule, out)
+    size = _draw_positions(state, n_distinct, n_try, RANDOM, out)
     for b in range(size + 2):
         counts[b] = 0
         for p in range(n_stats):
@@ -146,7 +145,7 @@ def _sum_codes(
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(**INTERNAL)
 def _fill_buckets(local, n_rows, missing_code, thresholds, size, sparse, table):
     """Replace the codes by the number of thresholds at or below them; missing values get one bucket more."""
     if sparse:
@@ -169,7 +168,42 @@ def _fill_buckets(local, n_rows, missing_code, thresholds, size, sparse, table):
         local[j] = table[local[j]]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INLINED)
+def _sum_buckets(rows, codes, missing_code, stats, parameters, state, scratch):
+    """Choose thresholds and sum the buckets row by row; return the number of thresholds."""
+    n_rows, local = rows.shape[0], scratch.local
+    for j in range(n_rows):
+        local[j] = codes[rows[j]]
+    size = _draw_thresholds(
+        state,
+        local,
+        n_rows,
+        missing_code,
+        parameters.split_try,
+        parameters.rule,
+        scratch.bits,
+        scratch.thresholds,
+    )
+    sparse = n_rows * _SPARSE < missing_code
+    _fill_buckets(local, n_rows, missing_code, scratch.thresholds, size, sparse, scratch.table)
+    _sum_groups(rows, local, False, stats, size + 2, scratch.sums, scratch.counts)
+    return size
+
+
+@njit(**INLINED)
+def _sum_from_both_ends(size, sums, right_sums, counts):
+    """Replace the sums of buckets by those left of each threshold; write those right of it."""
+    for p in range(sums.shape[1]):
+        right_sums[size, p] = 0.0
+        for t in range(size - 1, -1, -1):
+            right_sums[t, p] = right_sums[t + 1, p] + sums[t + 1, p]
+        for t in range(1, size + 1):
+            sums[t, p] += sums[t - 1, p]
+    for t in range(1, size + 1):
+        counts[t] += counts[t - 1]
+
+
+@njit(**INTERNAL)
 def _sum_sides(rows, local, stats, t, missing_bucket, missing_left, sides):
     """Sum the two children in the order of their rows, so that ties fall as they do in the R package."""
     for p in range(stats.shape[1]):
@@ -180,16 +214,16 @@ def _sum_sides(rows, local, stats, t, missing_bucket, missing_left, sides):
             sides[0 if left else 1, p] += stats[rows[j], p]
 
 
-@njit(cache=True, nogil=True)
-def _gather_by_bucket(loss, rows, local, counts, target, score, stats, starts, parts, part_weights):
-    """Line the rows up by bucket: each side of a threshold is a span of them. Return their present loss."""
+@njit(**INTERNAL)
+def _gather_by_bucket(loss, rows, local, counts, starts, data, parts, part_weights):
+    """Gather the rows by bucket, so that each side of a threshold is a range; return their present loss."""
     starts[0] = 0
     for b in range(counts.shape[0]):
         starts[b + 1] = starts[b] + counts[b]
     present = 0.0
     for j in range(rows.shape[0]):
         b = local[j]
-        present += gather_row(loss, rows[j], starts[b], target, score, stats, parts, part_weights)
+        present += gather_row(loss, rows[j], starts[b], data, parts, part_weights)
         starts[b] += 1
     for b in range(counts.shape[0] - 1, -1, -1):
         starts[b + 1] = starts[b]
@@ -197,7 +231,7 @@ def _gather_by_bucket(loss, rows, local, counts, target, score, stats, starts, p
     return present
 
 
-@njit(cache=True, nogil=True)
+@njit(**INTERNAL)
 def _side_loss(loss, sums, delta, start, stop, more_start, more_stop, parts, part_weights, update, growth):
     """The loss of one child, from its sums or from its rows, which stand in two spans."""
     n_outputs = update.shape[0]
@@ -213,7 +247,7 @@ def _side_loss(loss, sums, delta, start, stop, more_start, more_stop, parts, par
     return total + span_loss(loss, more_start, more_stop, parts, part_weights, update, growth) - linear
 
 
-@njit(cache=True, nogil=True)
+@njit(**PUBLIC)
 def sum_rows(rows, stats, out):
     for p in range(stats.shape[1]):
         out[p] = 0.0
@@ -221,7 +255,7 @@ def sum_rows(rows, stats, out):
             out[p] += stats[rows[j], p]
 
 
-@njit(cache=True, nogil=True)
+@njit(**INTERNAL)
 def _lowest_squared_error(left, right, counts, size, n_rows, min_samples_leaf):
     """The general search of `best_threshold` in its most frequent case, three times as fast."""
     best, best_t = np.inf, 0
@@ -238,104 +272,34 @@ def _lowest_squared_error(left, right, counts, size, n_rows, min_samples_leaf):
     return best, best_t
 
 
-@njit(cache=True, nogil=True)
-def unsplit_loss(loss, rows, delta, target, score, stats, sums, update, growth, parts, part_weights):
-    """The change of the loss if the leaf were updated as a whole: what a split has to beat."""
-    n_rows = rows.shape[0]
-    sum_rows(rows, stats, sums)
+@njit(**PUBLIC)
+def unsplit_loss(rows, data, parameters, scratch):
+    """Return the change of the loss if the leaf were updated as a whole: a split has to do better."""
+    loss, n_rows, sums = parameters.loss, rows.shape[0], scratch.sides[0]
+    parts, part_weights = scratch.parts, scratch.part_weights
+    sum_rows(rows, data.stats, sums)
     present = 0.0
     if not is_additive(loss):
         for j in range(n_rows):
-            present += gather_row(loss, rows[j], j, target, score, stats, parts, part_weights)
+            present += gather_row(loss, rows[j], j, data, parts, part_weights)
     zero = np.int64(0)
-    return (
-        _side_loss(loss, sums, delta, zero, n_rows, zero, zero, parts, part_weights, update, growth) - present
+    update, growth = scratch.updates[0], scratch.growths[0]
+    total = _side_loss(
+        loss, sums, parameters.delta, zero, n_rows, zero, zero, parts, part_weights, update, growth
     )
+    return total - present
 
 
-@njit(cache=True, nogil=True)
-def best_threshold(
-    loss,
-    rows,
-    codes,
-    missing_code,
-    target,
-    score,
-    stats,
-    split_try,
-    rule,
-    min_samples_leaf,
-    delta,
-    state,
-    local,
-    bits,
-    table,
-    thresholds,
-    code_sums,
-    code_counts,
-    sums,
-    right_sums,
-    counts,
-    starts,
-    sides,
-    updates,
-    growths,
-    parts,
-    part_weights,
-):
-    """Return loss, code and whether missing values go left of the best threshold; the loss is inf if none is.
-
-    ``codes`` are those of the feature; everything after ``state`` is scratch space.
-    """
-    n_rows = rows.shape[0]
-    n_stats = stats.shape[1]
-    additive = is_additive(loss)
-    if additive and rule == RANDOM and missing_code < FEW_CODES and missing_code * 4 < n_rows:
-        size = _sum_codes(
-            state,
-            rows,
-            codes,
-            missing_code,
-            stats,
-            split_try,
-            rule,
-            code_sums,
-            code_counts,
-            thresholds,
-            sums,
-            counts,
-        )
-    else:
-        for j in range(n_rows):
-            local[j] = codes[rows[j]]
-        size = _draw_thresholds(state, local, n_rows, missing_code, split_try, rule, bits, thresholds)
-        _fill_buckets(local, n_rows, missing_code, thresholds, size, n_rows * _SPARSE < missing_code, table)
-        _sum_groups(rows, local, False, stats, size + 2, sums, counts)
-    missing_bucket = size + 1
-    has_missing = counts[missing_bucket] > 0
+@njit(**INLINED)
+def _lowest_loss(rows, missing_code, size, present, stats, parameters, scratch):
+    """Compare the children at all thresholds; return what `best_threshold` returns."""
+    n_rows, n_stats = rows.shape[0], stats.shape[1]
+    sums, right_sums, counts, sides = scratch.sums, scratch.right_sums, scratch.counts, scratch.sides
+    loss, min_samples_leaf = parameters.loss, parameters.min_samples_leaf
     best, best_code, best_missing_left = np.inf, np.int64(-1), False
-    if size == 0 and (not has_missing or counts[0] == 0):
-        return best, best_code, best_missing_left
-
-    present = 0.0
-    if not additive:
-        present = _gather_by_bucket(
-            loss, rows, local, counts[: size + 2], target, score, stats, starts, parts, part_weights
-        )
-    for p in range(n_stats):
-        right_sums[size, p] = 0.0
-        for t in range(size - 1, -1, -1):
-            right_sums[t, p] = right_sums[t + 1, p] + sums[t + 1, p]
-        for t in range(1, size + 1):
-            sums[t, p] += sums[t - 1, p]
-    for t in range(1, size + 1):
-        counts[t] += counts[t - 1]
-
-    if loss == SQUARED_ERROR and rule == RANDOM and not has_missing:
-        best, t = _lowest_squared_error(sums, right_sums, counts, size, n_rows, min_samples_leaf)
-        return best, thresholds[t], best_missing_left
-
+    missing_bucket = size + 1
     n_known = counts[size]
+    has_missing = counts[missing_bucket] > 0
     # The last round separates the missing values from all others.
     for t in range(size + 1 if has_missing else size):
         for missing_left in range(2 if has_missing and t < size else 1):
@@ -346,27 +310,58 @@ def best_threshold(
                 sides[0, p] = sums[t, p]
                 sides[1, p] = right_sums[t, p]
                 sides[1 - missing_left, p] += sums[missing_bucket, p]
-            if rule != RANDOM:
-                _sum_sides(rows, local, stats, t, missing_bucket, missing_left == 1, sides)
+            if parameters.rule != RANDOM:
+                _sum_sides(rows, scratch.local, stats, t, missing_bucket, missing_left == 1, sides)
             value = -present
             for side in range(2):
                 start, stop = (np.int64(0), counts[t]) if side == 0 else (counts[t], n_known)
-                more = n_known if missing_left != side else n_rows
                 value += _side_loss(
                     loss,
                     sides[side],
-                    delta,
+                    parameters.delta,
                     start,
                     stop,
-                    more,
+                    n_known if missing_left != side else n_rows,
                     n_rows,
-                    parts,
-                    part_weights,
-                    updates[side],
-                    growths[side],
+                    scratch.parts,
+                    scratch.part_weights,
+                    scratch.updates[side],
+                    scratch.growths[side],
                 )
-            if is_lower(value, best, rule):
+            if is_lower(value, best, parameters.rule):
                 best = value
-                best_code = thresholds[t] if t < size else missing_code
+                best_code = scratch.thresholds[t] if t < size else missing_code
                 best_missing_left = missing_left == 1
     return best, best_code, best_missing_left
+
+
+@njit(**PUBLIC)
+def best_threshold(rows, codes, missing_code, data, parameters, state, scratch):
+    """Return loss, code and whether missing values go left of the best threshold; the loss is inf if none is.
+
+    ``codes`` are those of the feature, ``rows`` those of the leaf.
+    """
+    n_rows, stats = rows.shape[0], data.stats
+    loss, random = parameters.loss, parameters.rule == RANDOM
+    additive = is_additive(loss)
+    if additive and random and missing_code < FEW_CODES and missing_code * 4 < n_rows:
+        size = _sum_codes(rows, codes, missing_code, stats, parameters.split_try, state, scratch)
+    else:
+        size = _sum_buckets(rows, codes, missing_code, stats, parameters, state, scratch)
+    sums, right_sums, counts = scratch.sums, scratch.right_sums, scratch.counts
+    has_missing = counts[size + 1] > 0
+    if size == 0 and (not has_missing or counts[0] == 0):
+        return np.inf, np.int64(-1), False
+
+    present = 0.0
+    if not additive:
+        buckets, starts = counts[: size + 2], scratch.starts
+        present = _gather_by_bucket(
+            loss, rows, scratch.local, buckets, starts, data, scratch.parts, scratch.part_weights
+        )
+    _sum_from_both_ends(size, sums, right_sums, counts)
+    if loss == SQUARED_ERROR and random and not has_missing:
+        min_samples_leaf = parameters.min_samples_leaf
+        best, t = _lowest_squared_error(sums, right_sums, counts, size, n_rows, min_samples_leaf)
+        return best, scratch.thresholds[t], False
+    return _lowest_loss(rows, missing_code, size, present, stats, parameters, scratch)

@@ -1,0 +1,39 @@
+"""Prediction with the leaves of a planted forest."""
+
+import numpy as np
+
+from skglex._kernels.compilation import njit
+from skglex._planted._kernels._options import PUBLIC
+
+# Rows that are compared with all leaves while their columns stay in the cache.
+_BLOCK = 512
+
+
+@njit(**PUBLIC)
+def add_leaves(X, leaf_ptr, feature, lo, hi, missing, values, out):
+    """Add to ``out`` the value of every leaf whose box holds the row."""
+    n_rows, n_features = X.shape
+    n_outputs = values.shape[1]
+    columns = np.empty((n_features, _BLOCK))
+    inside = np.empty(_BLOCK, dtype=np.bool_)
+    for start in range(0, n_rows, _BLOCK):
+        size = min(_BLOCK, n_rows - start)
+        for i in range(size):
+            for k in range(n_features):
+                columns[k, i] = X[start + i, k]
+        for leaf in range(values.shape[0]):
+            inside[:size] = True
+            for c in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
+                column = columns[feature[c]]
+                low, high = lo[c], hi[c]
+                # No comparison with NaN holds, so the two forms differ on missing values only.
+                if missing[c]:
+                    for i in range(size):
+                        inside[i] &= not ((column[i] < low) | (column[i] >= high))
+                else:
+                    for i in range(size):
+                        inside[i] &= (column[i] >= low) & (column[i] < high)
+            for k in range(n_outputs):
+                value = values[leaf, k]
+                for i in range(size):
+                    out[start + i, k] += value if inside[i] else 0.0
