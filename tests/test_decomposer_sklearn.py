@@ -144,7 +144,7 @@ def test_bad_parameters():
         ({"max_interaction": 0}, "max_interaction"),
         ({"weighting": "joint"}, "weighting"),
         ({"features": ["nope"]}, "unknown feature 'nope'"),
-        ({"features": [7]}, "feature 7"),
+        ({"features": [7]}, "position 7"),
         ({"feature_groups": {"g": ["a", "zz"]}}, "unknown feature 'zz'"),
         ({"feature_groups": {"g": ["a"], "h": ["a", "b"]}}, "both 'g' and 'h'"),
         ({"feature_groups": {"d": ["a", "b"]}}, "a feature outside of the group has the same name"),
