@@ -11,7 +11,7 @@ from skglex._kernels.compilation import helper, njit
 
 @njit(cache=True, nogil=True)
 def rank_bins(bins, r0, r1, n_bins, bin_ptr, rank, row_ptr):
-    """Number the bins that occur: ``rank[bin_ptr[s] + b]`` counts those of used_feature s below b.
+    """Enumerate the bins that occur: ``rank[bin_ptr[s] + b]`` counts those of used_feature s below b.
 
     Used_feature s has the rows ``row_ptr[s]`` up to ``row_ptr[s + 1]`` of the bit sets, one more than bins that occur.
     """

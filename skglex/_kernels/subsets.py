@@ -73,7 +73,7 @@ def count_members(n_players):
 
 @njit(cache=True, nogil=True)
 def distinct_patterns(pattern, n, table, number, distinct):
-    """Number the distinct patterns among the first n, in order of first occurrence; return how many there are.
+    """Enumerate the distinct patterns among the first n, in order of first occurrence; return how many there are.
 
     ``number[r]`` receives the number of row r's pattern, ``distinct`` the patterns themselves. ``table`` is a hash
     table with more than n entries, a power of two, all -1. It is restored to that before the function returns.

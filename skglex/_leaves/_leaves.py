@@ -164,7 +164,7 @@ def collect_conditions(
     mask: NDArray[np.int64] | None = None,
     pool: NDArray[np.uint8] | None = None,
 ) -> tuple[Conditions, NDArray[np.int32], NDArray[np.int32]]:
-    """Number the distinct conditions among the conditions of all leaves.
+    """Enumerate the distinct conditions among the conditions of all leaves.
 
     Parameters
     ----------

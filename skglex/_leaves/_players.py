@@ -55,7 +55,7 @@ class Players:
 
 
 def assign_players(ensemble: LeafEnsemble, player_of_feature: NDArray[np.int64]) -> Players:
-    """Number the players of every leaf, by increasing player.
+    """Enumerate the players of every leaf, by increasing player.
 
     Parameters
     ----------

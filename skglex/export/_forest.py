@@ -158,7 +158,7 @@ def drop_removed_splits(forest: Forest) -> tuple[Forest, NDArray[np.int64]]:
 
 
 def _by_level(forest: Forest) -> Forest:
-    """Number the nodes tree after tree, and within a tree level by level."""
+    """Enumerate the nodes tree after tree, and within a tree level by level."""
     levels = forest.levels()
     nodes = np.concatenate([nodes for nodes, _ in levels] or [forest.roots])
     trees = np.concatenate([trees for _, trees in levels] or [forest.roots])
