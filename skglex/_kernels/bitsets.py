@@ -74,30 +74,6 @@ def _find_rows(c, conditions, sets, out):
                 out[w] |= bits[hi, w] & ~bits[lo, w]
 
 
-@helper
-def _find_rows_of_players(leaf, conditions, sets, paths, players, current, met, row_of):
-    """Write to ``met`` the sets of the rows that meet all conditions of each player of a leaf.
-
-    The set of player p is row ``row_of[p]``. Rows of ``met`` below the number of used_features hold the condition
-    ``current[s]`` of each used_feature, which neighbouring leaves often share, so it is not computed again.
-    """
-    n_used_features = current.shape[0]
-    row_of[: players.n_players[leaf]] = -1
-    for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
-        c = paths.condition[e]
-        s = np.int64(conditions.feature[c])
-        if current[s] != c:
-            current[s] = c
-            _find_rows(c, conditions, sets, met[s])
-        p = players.position[e]
-        if row_of[p] < 0:
-            row_of[p] = s
-        else:  # The player is a group of features: all of its conditions must hold.
-            for w in range(met.shape[1]):
-                met[n_used_features + p, w] = met[row_of[p], w] & met[s, w]
-            row_of[p] = n_used_features + p
-
-
 @njit(cache=True, nogil=True)
 def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
     """Add the weight of each background row of a block to the set of players that it violates.
@@ -105,10 +81,12 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
     Only sets of at most ``wanted.max_order`` players count. The sets of a leaf are listed by rank.
     """
     n_used_features, n_words = sets.n_bins.shape[0], sets.bits.shape[1]
-    max_order = wanted.max_order
+    leaves, max_order, n_players = wanted.leaves, wanted.max_order, players.n_players
+    weight, equal, choose = sets.weight, sets.equal, ranks.choose
     most = 0
-    for i in range(wanted.leaves.shape[0]):
-        most = max(most, players.n_players[wanted.leaves[i]])
+    for i in range(leaves.shape[0]):
+        most = max(most, n_players[leaves[i]])
+    # Row s of ``met`` holds the rows that meet the condition current[s]. Neighbouring leaves share most conditions.
     current = np.full(n_used_features, -1, np.int64)
     met = np.empty((n_used_features + most, n_words), np.uint64)
     row_of = np.empty(most, np.int64)
@@ -116,10 +94,23 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
     violated = np.zeros((min(max_order + 1, most) + 1, n_words), np.uint64)
     for r in range(sets.n_rows):
         violated[0, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
-    for i in range(wanted.leaves.shape[0]):
-        leaf = wanted.leaves[i]
-        k = players.n_players[leaf]
-        _find_rows_of_players(leaf, conditions, sets, paths, players, current, met, row_of)
+    for i in range(leaves.shape[0]):
+        leaf = leaves[i]
+        k = n_players[leaf]
+        row_of[:k] = -1
+        for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+            c = paths.condition[e]
+            s = np.int64(conditions.feature[c])
+            if current[s] != c:
+                current[s] = c
+                _find_rows(c, conditions, sets, met[s])
+            p = players.position[e]
+            if row_of[p] < 0:
+                row_of[p] = s
+            else:  # The player is a group of features: all of its conditions must hold.
+                for w in range(n_words):
+                    met[n_used_features + p, w] = met[row_of[p], w] & met[s, w]
+                row_of[p] = n_used_features + p
         top = min(max_order + 1, k)
         for j in range(1, top + 1):
             for w in range(n_words):
@@ -129,15 +120,14 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
             for j in range(min(top, p + 1), 0, -1):
                 for w in range(n_words):
                     violated[j, w] |= violated[j - 1, w] & ~met[q, w]
-        leaf_weight = out[wanted.start[leaf] :]
-        offset = ranks.offset[k]
+        leaf_weight, offset = out[wanted.start[leaf] :], ranks.offset[k]
         for w in range(n_words):
             near = violated[0, w]
             if k > max_order:
                 near &= ~violated[max_order + 1, w]
-            if sets.equal > 0.0:  # Rows of equal weight that violate nothing are counted, not visited.
+            if equal > 0.0:  # Rows of equal weight that violate nothing are counted, not visited.
                 none = near if k == 0 else near & ~violated[1, w]
-                leaf_weight[0] += sets.equal * np.float64(count_ones(none))
+                leaf_weight[0] += equal * np.float64(count_ones(none))
                 near ^= none
             while near:
                 low = near & (~near + np.uint64(1))
@@ -146,6 +136,5 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
                 for p in range(k):
                     if not met[row_of[p], w] & low:
                         n += 1
-                        position += ranks.choose[p, n]
-                row = 64 * w + np.int64(count_ones(low - np.uint64(1)))
-                leaf_weight[offset[n] + position] += sets.weight[row]
+                        position += choose[p, n]
+                leaf_weight[offset[n] + position] += weight[64 * w + np.int64(count_ones(low - np.uint64(1)))]

@@ -29,13 +29,11 @@ def measure_trees(left, right, roots, n_features):
 
 
 @helper
-def _add_split(trees, node, parent, n, n_bins, path, path_ratio, new_path, new_ratio):
-    """Copy the parent's n conditions, narrow the one on the split's feature; return the new number and its place.
+def _copy_path(s, n_bins, n, path, path_ratio, new_path, new_ratio):
+    """Copy a path's n conditions and insert one on used_feature s if there is none; return their number and its place.
 
-    A path has the columns used_feature, lo, hi, missing and mask. The mask is that of the parent still.
+    A condition has the columns used_feature, lo, hi, missing and mask. A new one holds for all bins.
     """
-    s = trees.used_feature[parent]
-    is_left = trees.left[parent] == node
     at = 0
     while at < n and path[at, 0] < s:
         at += 1
@@ -47,32 +45,21 @@ def _add_split(trees, node, parent, n, n_bins, path, path_ratio, new_path, new_r
             new_path[j, column] = path[i, column]
         new_ratio[j] = path_ratio[i]
     if not known:
-        new_path[at, 0], new_path[at, 1], new_path[at, 2] = s, 0, n_bins[s] - 1
+        new_path[at, 0], new_path[at, 1], new_path[at, 2] = s, 0, n_bins - 1
         new_path[at, 3], new_path[at, 4], new_ratio[at] = 1, -1, 1.0
-    if trees.mask[parent] < 0:
-        # A threshold outside the interval so far leaves an empty interval, never one that ends before it begins.
-        lo, hi = new_path[at, 1], new_path[at, 2]
-        end = trees.cut[parent] + 1
-        if is_left:
-            new_path[at, 2] = max(min(hi, end), lo)
-        else:
-            new_path[at, 1] = min(max(lo, end), hi)
-        if is_left != (trees.missing_left[parent] != 0):
-            new_path[at, 3] = 0
     return n + shift, at
 
 
 @helper
-def _add_mask(trees, node, parent, n_bins, old, pool, size):
-    """Append to ``pool`` the bins of mask ``old`` (-1: all) that the parent sends to the node; return the pool."""
-    is_left = trees.left[parent] == node
+def _add_mask(goes_left, is_left, n_bins, old, pool, size):
+    """Append to ``pool`` the bins of mask ``old`` (-1: all) that a split sends to one side; return the pool."""
     if size + n_bins > pool.shape[0]:
         grown = np.empty(2 * (size + n_bins), np.uint8)
         for b in range(size):  # A slice assignment would take a second to compile.
             grown[b] = pool[b]
         pool = grown
     for b in range(n_bins):
-        inside = (trees.masks[trees.mask[parent] + b] != 0) == is_left
+        inside = (goes_left[b] != 0) == is_left
         if old >= 0 and pool[old + b] == 0:
             inside = False
         pool[size + b] = inside
@@ -107,22 +94,24 @@ def extract_leaves(trees, cover_ratio, n_bins, max_depth, leaves):
             node, parent, d = stack[top], parents[top], depths[top]
             top -= 1
             if parent >= 0:
-                size[d], at = _add_split(
-                    trees,
-                    node,
-                    parent,
-                    size[d - 1],
-                    n_bins,
-                    path[d - 1],
-                    path_ratio[d - 1],
-                    path[d],
-                    path_ratio[d],
+                s, is_left = trees.used_feature[parent], left[parent] == node
+                size[d], at = _copy_path(
+                    s, n_bins[s], size[d - 1], path[d - 1], path_ratio[d - 1], path[d], path_ratio[d]
                 )
-                if trees.mask[parent] >= 0:
-                    n = n_bins[trees.used_feature[parent]]
-                    pool = _add_mask(trees, node, parent, n, path[d, at, 4], pool, pool_size)
+                if trees.mask[parent] < 0:
+                    # A threshold outside the interval so far leaves an empty interval, not one that ends first.
+                    lo, hi, end = path[d, at, 1], path[d, at, 2], trees.cut[parent] + 1
+                    if is_left:
+                        path[d, at, 2] = max(min(hi, end), lo)
+                    else:
+                        path[d, at, 1] = min(max(lo, end), hi)
+                    if is_left != (trees.missing_left[parent] != 0):
+                        path[d, at, 3] = 0
+                else:
+                    goes_left = trees.masks[trees.mask[parent] :]
+                    pool = _add_mask(goes_left, is_left, n_bins[s], path[d, at, 4], pool, pool_size)
                     path[d, at, 4] = pool_size
-                    pool_size += n
+                    pool_size += n_bins[s]
                 path_ratio[d, at] *= cover_ratio[node]
             else:
                 size[0] = 0

@@ -144,72 +144,69 @@ def value_tables(leaf_bits, tables, paths, value, g0, g1):
                 rest = (rest - 1) & free
 
 
-@helper
-def _accumulate_few(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
-    """Add the groups' columns for few rows, row by row.
-
-    A row needs one entry of each table, and none is in cache. All places are therefore computed first. Reading a
-    block of entries before they are added lets the processor fetch many of them at the same time.
-    """
-    column_ptr, values = tables.column_ptr, tables.values
-    place = np.empty(g1 - g0, np.int64)
-    touched = np.empty(TOUCHED)
-    violated = np.empty(conditions.feature.shape[0], np.uint8)
-    all_first = group_bits.ptr[g1] - group_bits.ptr[g0] > violated.shape[0]
-    for r in range(r0, r1):
-        for c in range(violated.shape[0] if all_first else 0):
-            violated[c] = _violates(bins, r, conditions, c)
-        for g in range(g0, g1):
-            if group_bits.table_ptr[g] == group_bits.table_ptr[g + 1]:
-                place[g - g0] = -1
-                continue
-            pattern = 0
-            for e in range(group_bits.ptr[g], group_bits.ptr[g + 1]):
-                c = group_bits.condition[e]
-                is_violated = violated[c] if all_first else np.uint8(_violates(bins, r, conditions, c))
-                pattern |= np.int64(is_violated) << np.int64(group_bits.position[e])
-            n_columns = column_ptr[g + 1] - column_ptr[g]
-            place[g - g0] = tables.value_ptr[g] - tables.value_ptr[g0] + pattern * n_columns
-        for b0 in range(g0, g1, TOUCHED):
-            b1 = min(b0 + TOUCHED, g1)
-            for g in range(b0, b1):
-                n_columns = column_ptr[g + 1] - column_ptr[g]
-                at = place[g - g0]
-                if at >= 0 and n_columns > 0:
-                    touched[g - b0] = values[at] + values[at + n_columns - 1]
-            for g in range(b0, b1):
-                at = place[g - g0]
-                if at >= 0:
-                    for k in range(column_ptr[g], column_ptr[g + 1]):
-                        out[tables.column[k], r] += values[at]
-                        at += 1
-
-
 @njit(cache=True, nogil=True)
 def accumulate(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
     """Add each group's columns, looked up by pattern, to ``out`` (columns x rows).
 
     ``tables.values`` begins at the table of group ``g0``. Groups without a table add nothing.
     """
+    ptr, ids, bits, table_ptr = (
+        group_bits.ptr,
+        group_bits.condition,
+        group_bits.position,
+        group_bits.table_ptr,
+    )
+    column_ptr, column, value_ptr, values = tables.column_ptr, tables.column, tables.value_ptr, tables.values
     if r1 - r0 < FEW_ROWS:
-        _accumulate_few(bins, conditions, group_bits, tables, g0, g1, r0, r1, out)
+        # A row needs one entry of each table, and none is in cache. All places are therefore computed first. Reading
+        # a block of entries before they are added lets the processor fetch many of them at the same time.
+        place = np.empty(g1 - g0, np.int64)
+        touched = np.empty(TOUCHED)
+        violated = np.empty(conditions.feature.shape[0], np.uint8)
+        all_first = ptr[g1] - ptr[g0] > violated.shape[0]
+        for r in range(r0, r1):
+            for c in range(violated.shape[0] if all_first else 0):
+                violated[c] = _violates(bins, r, conditions, c)
+            for g in range(g0, g1):
+                if table_ptr[g] == table_ptr[g + 1]:
+                    place[g - g0] = -1
+                    continue
+                code = 0
+                for e in range(ptr[g], ptr[g + 1]):
+                    c = ids[e]
+                    is_violated = violated[c] if all_first else np.uint8(_violates(bins, r, conditions, c))
+                    code |= np.int64(is_violated) << np.int64(bits[e])
+                n_columns = column_ptr[g + 1] - column_ptr[g]
+                place[g - g0] = value_ptr[g] - value_ptr[g0] + code * n_columns
+            for b0 in range(g0, g1, TOUCHED):
+                b1 = min(b0 + TOUCHED, g1)
+                for g in range(b0, b1):
+                    n_columns = column_ptr[g + 1] - column_ptr[g]
+                    at = place[g - g0]
+                    if at >= 0 and n_columns > 0:
+                        touched[g - b0] = values[at] + values[at + n_columns - 1]
+                for g in range(b0, b1):
+                    at = place[g - g0]
+                    if at >= 0:
+                        for k in range(column_ptr[g], column_ptr[g + 1]):
+                            out[column[k], r] += values[at]
+                            at += 1
         return
-    ptr, ids, bits = group_bits.ptr, group_bits.condition, group_bits.position
     pattern = np.empty(LONG_BLOCK, np.uint16)
     row_at = np.empty(LONG_BLOCK, np.uint32)
     for start in range(r0, r1, LONG_BLOCK):
         stop = min(start + LONG_BLOCK, r1)
         n = stop - start
         for g in range(g0, g1):
-            n_columns = tables.column_ptr[g + 1] - tables.column_ptr[g]
-            if group_bits.table_ptr[g] == group_bits.table_ptr[g + 1] or n_columns == 0:
+            n_columns = column_ptr[g + 1] - column_ptr[g]
+            if table_ptr[g] == table_ptr[g + 1] or n_columns == 0:
                 continue
             violations(bins, start, stop, conditions, ids, bits, ptr[g], ptr[g + 1], pattern)
             for r in range(n):
                 row_at[r] = pattern[r] * n_columns
             for k in range(n_columns):
-                table = tables.values[tables.value_ptr[g] - tables.value_ptr[g0] + k :]
-                target = out[tables.column[tables.column_ptr[g] + k], start:stop]
+                table = values[value_ptr[g] - value_ptr[g0] + k :]
+                target = out[column[column_ptr[g] + k], start:stop]
                 for r in range(n):
                     # An unsigned index needs no test for negative numbers.
                     target[r] += table[np.uint64(row_at[r])]
