@@ -16,7 +16,7 @@ from sklearn.tree import (
 )
 
 from skglex import FeatureRemover, GlexDecomposer
-from tests.readers.sklearn_models import (
+from tests.readers.sklearn_models import MODELS, (  # noqa: F401
     EXACT,
     X,
     margin_of,
