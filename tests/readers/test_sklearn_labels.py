@@ -16,8 +16,9 @@ from sklearn.tree import (
 )
 
 from skglex import FeatureRemover, GlexDecomposer
-from tests.readers.sklearn_models import (
+from tests.readers.sklearn_models import (  # noqa: F401
     EXACT,
+    MODELS,
     X,
     margin_of,
 )
