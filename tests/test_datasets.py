@@ -106,7 +106,7 @@ def test_adult_dtypes_are_shared_by_the_parts():
 
 
 def test_adult_unknown_subset():
-    with pytest.raises(ValueError, match=r"subset must be one of .*'train'.*, got 'valid'"):
+    with pytest.raises(ValueError, match=r"subset must be one of .*'train'.*, but got 'valid'"):
         load_adult(subset="valid")
 
 
@@ -164,7 +164,7 @@ def test_salary_effects():
 
 
 def test_generator_errors():
-    with pytest.raises(ValueError, match=r"correlation must lie in \[-1, 1\], got 1.5"):
+    with pytest.raises(ValueError, match=r"correlation must lie in \[-1, 1\], but got 1.5"):
         make_motivating(correlation=1.5)
-    with pytest.raises(ValueError, match=r"n_features must be at least 2, got 1"):
+    with pytest.raises(ValueError, match=r"n_features must be at least 2, but got 1"):
         make_runtime(10, 1)
