@@ -1,8 +1,7 @@
 """The kernels beside plain NumPy statements of the same, and as plain Python; none is left out.
 
 Those over trees and leaves are in `test_leaf_kernels.py`, those of the random planted forest in
-`test_planted_kernels.py` (its leaves in `test_planted_forest.py`), those that take splits out
-of trees in `test_export.py`.
+`planted/kernels`, those that take splits out of trees in `test_export.py`.
 """
 
 import os
@@ -235,7 +234,7 @@ def public_kernels():
 @pytest.mark.parametrize("kernel", [*public_kernels()])
 def test_every_kernel_has_a_plain_statement(kernel):
     """By its name in the test that has it."""
-    names = ("kernels", "leaf_kernels", "planted_kernels", "planted_forest", "export")
+    names = ("kernels", "leaf_kernels", "export")
     files = [(ROOT / "tests" / f"test_{name}.py").read_text(encoding="utf-8") for name in names]
     assert any(re.search(rf"\b{kernel}\b", text) for text in files)
 
