@@ -1,4 +1,4 @@
-"""Errors and warnings with a category of their own, so that each can be filtered, or turned into an error, alone."""
+"""Define the categories of errors and warnings, so that users can catch or filter each of them separately."""
 
 __all__ = [
     "AdditivityError",
@@ -10,7 +10,9 @@ __all__ = [
 
 
 class AdditivityError(RuntimeError):
-    """The leaves or the components do not add up to the model's own margin; no number of them can be trusted.
+    """Report that the sum of the leaves or components differs from the model's margin.
+
+    No result of such a decomposition can be trusted.
 
     Examples
     --------
@@ -21,10 +23,11 @@ class AdditivityError(RuntimeError):
 
 
 class MixedColumnsWarning(UserWarning):
-    """A column that is removed with a raw one is made of other raw columns, too, and takes what it says of them along.
+    """Warn that removing a raw column also removes information about other raw columns.
 
-    A nearest-neighbour imputer, say, fills gaps of a column from all others, a principal component is made of all
-    columns. A `FeatureRemover` removes every column after the preprocessing that depends on a removed one.
+    A `FeatureRemover` removes every preprocessed column that depends on a removed raw column. Such a column can
+    depend on other raw columns too: a nearest-neighbour imputer fills the gaps of a column from all other columns,
+    and a principal component is computed from all columns. Their information is lost as well.
 
     Examples
     --------
@@ -36,10 +39,11 @@ class MixedColumnsWarning(UserWarning):
 
 
 class SmallBackgroundWarning(UserWarning):
-    """The background has few rows for the order of the components, whose empirical weights are shares of it.
+    """Warn that the background has few rows for the order of the components.
 
-    Fewer than ``2 ** order`` rows (16 for order four and more), counted as ``sum(w) ** 2 / sum(w ** 2)`` where
-    they have weights w. The decomposition is exact, but of a population that so few rows hardly stand for.
+    Few rows are fewer than ``2 ** order``, or fewer than 16 for an order of four or more. Rows with weights w count
+    as ``sum(w) ** 2 / sum(w ** 2)``. Empirical weights are shares of the background rows. So the decomposition is
+    exact for these rows, but so few rows may represent the population poorly.
 
     Examples
     --------
@@ -51,9 +55,9 @@ class SmallBackgroundWarning(UserWarning):
 
 
 class StreamedComponentsWarning(UserWarning):
-    """Some components have too many cells for a table within the memory set aside for tables.
+    """Warn that some components have too many cells for a table within the memory limit for tables.
 
-    They are computed leaf by leaf each time, to the same values, but slower.
+    These components are computed leaf by leaf at every call. The values are the same, but it takes longer.
 
     Examples
     --------
@@ -65,7 +69,9 @@ class StreamedComponentsWarning(UserWarning):
 
 
 class ZeroCoverWarning(UserWarning):
-    """Nodes of the model have no cover, so the path-dependent weights of their children are a convention.
+    """Warn that some nodes of the model have no cover.
+
+    The path-dependent weights of their children are not defined by the model, so a convention sets them.
 
     Examples
     --------

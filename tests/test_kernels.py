@@ -1,8 +1,7 @@
 """The kernels beside plain NumPy statements of the same, and as plain Python; none is left out.
 
 Those over trees and leaves are in `test_leaf_kernels.py`, those of the random planted forest in
-`test_planted_kernels.py` (its leaves in `test_planted_forest.py`), those that take splits out
-of trees in `export/test_forest.py`.
+`planted/kernels`, those that take splits out of trees in `export/test_forest.py`.
 """
 
 import os
@@ -267,13 +266,7 @@ def public_kernels():
 @pytest.mark.parametrize("kernel", [*public_kernels()])
 def test_every_kernel_has_a_plain_statement(kernel):
     """By its name in the test that has it."""
-    names = (
-        "test_kernels",
-        "test_leaf_kernels",
-        "test_planted_kernels",
-        "test_planted_forest",
-        "export/test_forest",
-    )
+    names = ("kernels/test_kernels", "leaves/test_leaf_kernels", "export/test_forest")
     files = [(ROOT / "tests" / f"{name}.py").read_text(encoding="utf-8") for name in names]
     assert any(re.search(rf"\b{kernel}\b", text) for text in files)
 

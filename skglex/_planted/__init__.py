@@ -1,4 +1,4 @@
-"""The random planted forest, a sum of overlapping boxes of few features each."""
+"""Fit random planted forests: sums of overlapping boxes with few features each."""
 
 from skglex._planted._classifier import RandomPlantedForestClassifier
 from skglex._planted._leaves import PlantedLeaves

@@ -1,4 +1,4 @@
-"""What the random planted forest's regressor and classifier share: everything but the meaning of y."""
+"""Fit a random planted forest to numeric target columns; the subclasses give the columns their meaning."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NUMBERS = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
 
 
 class BasePlantedForest(VersionedState, BaseEstimator, ABC):
-    """Grow families on coded features, and sum their leaves."""
+    """Grow families on coded features, and average the sums of their leaves."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -55,16 +55,16 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
     categories_: dict[int, Any]
     _gains: NDArray[np.float64]
 
-    # How thresholds are chosen; tests set EVEN or FIRST, which grow one family as the R package does with
-    # deterministic=TRUE, without a bootstrap sample.
+    # Rule for choosing thresholds. Tests set EVEN or FIRST to grow a family without a bootstrap sample, as the R
+    # package does with deterministic=TRUE.
     _rule = RANDOM
 
     @abstractmethod
     def _check_target(self, y: NDArray[Any]) -> tuple[NDArray[np.float64], int, float, float]:
-        """Return the columns to fit, the kernel's loss, delta and epsilon."""
+        """Return the target columns, the constant of the loss, delta and epsilon."""
 
     def _place_values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values with one column per output, from those with one per fitted column."""
+        """Return leaf values with one column per output, given values with one column per target column."""
         return values
 
     @restore_on_failure
@@ -75,27 +75,28 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            NaN is a missing value. pandas categorical columns are ordered by the mean target.
+            Training rows. NaN is a missing value. Categories of pandas categorical columns are ordered by the
+            mean target.
         y : array-like of shape (n_samples,) or, for a regressor, (n_samples, n_outputs)
             Targets or labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Rows of weight 0 are left out.
+            Weights, at least 0. Rows with weight 0 are left out.
 
         Returns
         -------
         self
-            The fitted forest itself.
+            The fitted forest.
         """
         X, y, sample_weight = as_numpy(X), as_numpy(y), as_numpy(sample_weight)
-        old = self.leaves_ if self.warm_start and hasattr(self, "leaves_") else None
-        n_old = 0 if old is None else old.n_families
+        old_leaves = self.leaves_ if self.warm_start and hasattr(self, "leaves_") else None
+        n_old = 0 if old_leaves is None else old_leaves.n_families
         if self.n_estimators < n_old:
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be at least the {n_old} families already grown when "
                 "warm_start=True. Raise n_estimators, or set warm_start=False to start again."
             )
-        data = self._check_data(X, y, sample_weight, reset=old is None)
-        # All seeds are drawn, so that families added later are those of a larger forest grown at once.
+        data = self._check_data(X, y, sample_weight, reset=old_leaves is None)
+        # Draw all seeds, so that a forest that grows in steps equals one that is grown at once.
         seeds = check_random_state(self.random_state).randint(
             np.iinfo(np.int64).max, size=self.n_estimators, dtype=np.int64
         )[n_old:]
@@ -103,28 +104,32 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
         grown = execution.run(self._grower(*data), [(np.uint64(seed),) for seed in seeds], label="growing")
         if grown:
             parts, gains = zip(*grown)
-            self.leaves_ = PlantedLeaves.concatenate(list(parts) if old is None else [old, *parts])
-            self._gains = sum(gains, np.zeros(data[0].shape[1]) if old is None else self._gains)
+            old_parts = [] if old_leaves is None else [old_leaves]
+            self.leaves_ = PlantedLeaves.concatenate([*old_parts, *parts])
+            self._gains = sum(gains, np.zeros(data[0].shape[1]) if old_leaves is None else self._gains)
         return self
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
-        """Rows that count as numbers, the target's columns and how they are fitted, and weights."""
-        names: dict[int, Any] = {}
+        """Return the rows with positive weight as numbers, the result of `_check_target`, and the weights."""
+        categories: dict[int, Any] = {}
         if reset:
-            X, names = category_codes(X)
+            X, categories = category_codes(X)
             self.categories_ = {}
         else:
             X = encode_categories(X, self.categories_)
         X, y = validate_data(self, X, y, reset=reset, multi_output=True, **_NUMBERS)
         target, loss, delta, epsilon = self._check_target(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        for j, known in names.items():
+        for j, names in categories.items():
             order = order_by_target(X[:, j], target, weight)
-            self.categories_[j] = known.take(order)
+            self.categories_[j] = names.take(order)
             X[:, j] = ranks(X[:, j], order)
         used = weight > 0
         if not used.any():
-            raise ValueError("sample_weight is zero for every sample, but at least one must be positive.")
+            raise ValueError(
+                "sample_weight is zero for every row, but at least one row must have a positive weight. Pass "
+                "other weights, or None to weight all rows equally."
+            )
         if not used.all():
             X, target, weight = X[used], np.ascontiguousarray(target[used]), weight[used]
         return X, target, loss, delta, epsilon, weight
@@ -138,7 +143,7 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
         epsilon: float,
         weight: NDArray[np.float64],
     ) -> Callable[[np.uint64], tuple[PlantedLeaves, NDArray[np.float64]]]:
-        """Return a function from a seed to the leaves of a family and to the gains of its splits per feature."""
+        """Return a function that grows a family from a seed and returns its leaves and its gain per feature."""
         codes, n_codes, edges = encode_columns(X, self.max_bins)
         n_features = X.shape[1]
         max_codes = int(n_codes.max()) + 1
@@ -169,17 +174,22 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
         return grow
 
     def _encode(self, X: Any) -> NDArray[np.float64]:
-        """Rows as the boxes see them: categories replaced by their places, missing values NaN."""
+        """Return rows as numbers, with categories replaced by their positions in ``categories_``."""
         X = encode_categories(as_numpy(X), self.categories_)
         return np.asarray(validate_data(self, X, reset=False, **_NUMBERS))
 
     def _margin(self, X: Any) -> NDArray[np.float64]:
+        """Return the mean over families of the sums of leaf values, of shape (n_samples, n_outputs)."""
         check_is_fitted(self)
         return self.leaves_.predict(self._encode(X), Execution(self.n_jobs))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """How much the splits on each feature lowered the loss beyond their leaf's update; they sum to 1."""
+        """Return the share of each feature in the reduction of the loss by all splits.
+
+        The reduction by a split is measured against the update of the unsplit leaf. The shares sum to 1, or
+        are all 0 if no split reduced the loss.
+        """
         check_is_fitted(self)
         total = self._gains.sum()
         return self._gains / total if total > 0 else np.zeros_like(self._gains)

@@ -1,4 +1,4 @@
-"""The random planted forest's classifier: leaves add to the scores of classes."""
+"""Define the random planted forest for classification."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _LOSSES = {
 
 
 class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
-    """A random planted forest for classification.
+    """Fit a random planted forest for classification.
 
-    As `RandomPlantedForestRegressor`, with leaves that add to class scores [1]_:
+    The forest works as in `RandomPlantedForestRegressor`, but its leaves add to class scores [1]_:
 
     ==================== =============================================================================
-    loss                 what the sum of leaves is, and how it becomes probabilities
+    loss                 meaning of the sum of leaves: transformation to probabilities
     ==================== =============================================================================
     ``"log_loss"``       log-odds against the first class: sigmoid or softmax
     ``"exponential"``    log-odds (for several classes, one score each): sigmoid or softmax
     ``"squared_error"``  the class's probability: clipped to [0, 1], scaled to sum to 1
-    ``"absolute_error"`` as ``"squared_error"``; only splits are compared by the absolute error
+    ``"absolute_error"`` as ``"squared_error"``, but the absolute error decides between splits
     ==================== =============================================================================
 
     Parameters
@@ -43,46 +43,47 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
     n_estimators : int, default=50
         Number of families. R: ``ntrees``.
     max_interaction : int or None, default=2
-        Most features that a leaf, and so a component, may depend on. 1 gives an additive model, None sets no
-        bound. R: 1.
+        Largest number of features that a leaf, and so a component, may depend on. 1 gives an additive model,
+        None sets no bound. R: 1.
     n_splits : int, default=30
-        Number of splits of each family; with 0 a family predicts its share of the classes. R: ``splits``.
+        Number of splits of each family; with 0 a family predicts the class shares of its rows. R: ``splits``.
     split_try : int, default=10
         Number of thresholds tried for each candidate.
     t_try : float, default=0.4
-        Share of the candidates (leaf and feature to split it on) that are tried for each split.
+        Share of the candidates tried for each split. A candidate is a leaf with a feature to split it on.
     split_decay_rate : float, default=0.1
-        A candidate that was tried a times since it last won is drawn with weight ``exp(-split_decay_rate *
-        a)``.
+        Decay of the weight ``exp(-split_decay_rate * a)`` with which a candidate is drawn, where ``a`` is the
+        number of times that it was tried since it last won.
     max_candidates : int, default=50
-        Most candidates tried for each split.
+        Largest number of candidates tried for each split.
     delete_leaves : bool, default=True
-        Whether a leaf that is split on a feature of its own tree is replaced by its children. Otherwise it
-        stays, and can be split again.
+        Whether the children replace a leaf that is split on a feature of its tree. With False the leaf stays,
+        and can be split again.
     bootstrap : bool, default=True
         Whether each family gets a bootstrap sample of the rows.
     loss : {"log_loss", "exponential", "squared_error", "absolute_error"}, default="log_loss"
-        What a split should lower. In R: ``"logit"``, ``"exponential"``, ``"L2"`` and ``"L1"``. The last two,
-        and ``"exponential"``, take a fraction of the time of ``"log_loss"``.
+        Loss that the splits reduce. R: ``"logit"``, ``"exponential"``, ``"L2"`` and ``"L1"``. All others are
+        much faster than ``"log_loss"``.
     delta : float, default=0.001
-        Probabilities are kept this far from 0 and 1 where splits are compared (log and exponential loss).
+        Distance from 0 and 1 at which probabilities are clipped when splits are compared (log loss and
+        exponential loss).
     epsilon : float, default=0.01
-        Probabilities are kept this far from 0 and 1 where leaves get their values (log and exponential loss).
-        R: 0.1, which is better for ``"exponential"`` and worse for ``"log_loss"``.
+        Distance from 0 and 1 at which probabilities are clipped when leaf values are computed (log loss and
+        exponential loss). R: 0.1, which is better for ``"exponential"`` and worse for ``"log_loss"``.
     min_samples_leaf : int, default=1
-        Fewest drawn rows in a leaf, repeated draws of a row counting once.
+        Smallest number of rows in a leaf. Repeated draws of a row count once.
     max_bins : int or None, default=255
-        Thresholds are taken from at most this many quantile bins per feature. None: from all values, as in R,
-        which takes 1.4 times as long on 10,000 rows and predicts no better (see Notes).
+        Largest number of quantile bins per feature, whose edges are the thresholds. With None all values are
+        thresholds, as in R, which takes 1.4 times as long on 10,000 rows and predicts no better (see Notes).
     warm_start : bool, default=False
-        Whether `fit` keeps the families there are and adds new ones, up to ``n_estimators``. They are those
-        of a forest of that size grown at once, if the data and an integer ``random_state`` are the same.
+        Whether `fit` keeps the existing families and adds new ones, up to ``n_estimators``. With the same data
+        and the same integer ``random_state``, the result equals a forest grown at once.
     n_jobs : int, default=None
-        Number of threads that grow families. The forest does not depend on it.
+        Number of threads that grow families. The forest does not depend on this number.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows, candidates and thresholds.
+        Source of the random draws of rows, candidates and thresholds.
     verbose : int, default=0
-        With 1, `fit` shows its progress.
+        With 1, `fit` shows a progress bar.
 
     Attributes
     ----------
@@ -90,15 +91,15 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
         All leaves as flat arrays: boxes, values and families.
     classes_ : ndarray of shape (n_classes,)
     feature_importances_ : ndarray of shape (n_features,)
-        How much the splits on each feature lowered the loss; they sum to 1.
+        Share of each feature in the reduction of the loss; the shares sum to 1.
     categories_ : dict of int to pandas Index
-        For each categorical column its categories by increasing mean target.
+        Categories of each categorical column, in increasing order of the mean target.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     See Also
     --------
-    GlexDecomposer : Splits the forest into its components.
+    GlexDecomposer : Split the forest into its components.
 
     Notes
     -----
@@ -114,10 +115,10 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
     ``"squared_error"``      0.384 0.353  0.17 0.118  0.15
     ======================== ===== ====== ==== ====== ====
 
-    With more splits the exponential loss overfits soon. The errors' components are probabilities, which some
-    find easier to read than log-odds.
+    With more splits, the exponential loss soon overfits. With the two error losses, components are on the scale
+    of probabilities, which some users find easier to read than log-odds.
 
-    Missing values and categories are treated as by `RandomPlantedForestRegressor`.
+    `RandomPlantedForestRegressor` describes the treatment of missing values and categories.
 
     References
     ----------
@@ -193,13 +194,12 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
         check_classification_targets(y)
         if y.ndim > 1:
             raise ValueError(
-                f"y has shape {y.shape}, but a planted forest classifies one target. Fit one per column."
+                f"y has shape {y.shape}, but a planted forest classifies one target. Fit one forest per column."
             )
         classes, index = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class, {classes[0]!r}, but a classifier needs at least two. Pass rows of another "
-                "class too."
+                f"y has one class, {classes[0]!r}, but a classifier needs at least two. Add rows of another class."
             )
         if self.warm_start and hasattr(self, "leaves_") and not np.array_equal(classes, self.classes_):
             raise ValueError(
@@ -216,29 +216,33 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
 
     def _place_values(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(self.classes_) > 2 and self.loss == "log_loss":
-            return np.pad(values, ((0, 0), (1, 0)))  # the first class is the reference
+            # The first class is the reference, whose score is always 0.
+            return np.pad(values, ((0, 0), (1, 0)))
         return values
 
     @property
     def _link(self) -> str:
-        """Name of the inverse link from margin to probabilities."""
+        """Return the name of the inverse link from margins to probabilities."""
         if self.loss.endswith("_error"):
             return "probability"
         return "softmax" if len(self.classes_) > 2 else "sigmoid"
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score the classes: the margin, less 1/2 for two classes and one of the error losses.
+        """Compute the class scores.
+
+        The score is the margin. With two classes and an error loss, 1/2 is subtracted from it.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes the score of the second, positive where it is predicted. Log-odds against the
-            first class (zero for itself) with the log loss, estimated probabilities with the error losses.
+            For two classes the score of the second class, which is predicted if the score is positive. For
+            more classes, log-odds against the first class with the log loss (0 for the first class), estimated
+            probabilities with the error losses.
         """
         margin = self._margin(X)
         if len(self.classes_) > 2:
@@ -251,12 +255,12 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
+            Probabilities, with the classes in the order of ``classes_``.
         """
         margin = self._margin(X)
         p = inverse_link(self._link, margin)
@@ -268,12 +272,12 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels, as in ``classes_``.
+            Labels from ``classes_``.
         """
         score = self.decision_function(X)
         return np.take(self.classes_, (score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1))

@@ -1,4 +1,4 @@
-"""The leaves of a random planted forest as flat arrays, and the codes its kernels grow them on."""
+"""Store the leaves of a random planted forest as flat arrays, and encode columns for its kernels."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from skglex._utils import DEFAULT_EXECUTION, Execution, row_chunks
 
 @dataclass(frozen=True)
 class PlantedLeaves:
-    """Boxes with values; a row's prediction is the sum of the values of all boxes that hold it.
+    """Hold boxes with values.
 
-    Leaf ``l`` has the conditions ``leaf_ptr[l]`` to ``leaf_ptr[l + 1] - 1``, one per feature of its tree, by
-    increasing feature. A condition holds for x if ``lo <= x < hi`` in float64, or if x is missing and
-    ``missing`` is true. Bounds at the edge of the training range are infinite. A leaf of missing values only
-    has ``lo = hi = inf``.
+    A box contains a row if all its conditions hold. A family predicts for a row the sum of the values of all
+    its boxes that contain the row; the forest predicts the mean over families.
+
+    Leaf ``l`` has the conditions ``leaf_ptr[l]`` to ``leaf_ptr[l + 1] - 1``, one per feature of its tree, in
+    increasing order of the features. A condition holds for x if ``lo <= x < hi`` in float64, or if x is missing
+    and ``missing`` is true. Bounds at the edge of the training range are infinite. A leaf that contains only
+    missing values has ``lo = hi = inf``.
 
     Attributes
     ----------
@@ -28,9 +31,9 @@ class PlantedLeaves:
     lo, hi : ndarray of shape (n_conditions,), float64
     missing : ndarray of shape (n_conditions,), bool
     values : ndarray of shape (n_leaves, n_outputs), float64
-        On the margin scale, *not* divided by the number of families.
+        Values on the margin scale, *not* divided by the number of families.
     family : ndarray of shape (n_leaves,), int32
-        Which family the leaf belongs to, from 0; increasing.
+        Number of the leaf's family, from 0, in increasing order.
     """
 
     leaf_ptr: NDArray[np.int64]
@@ -43,6 +46,7 @@ class PlantedLeaves:
 
     @property
     def n_families(self) -> int:
+        """Return the number of families."""
         return int(self.family[-1]) + 1
 
     @classmethod
@@ -69,7 +73,7 @@ class PlantedLeaves:
 
     @classmethod
     def concatenate(cls, parts: list[PlantedLeaves]) -> PlantedLeaves:
-        """Join families, numbering them on."""
+        """Join families, and number them consecutively."""
         families = np.cumsum([0] + [p.n_families for p in parts])
         conditions = np.cumsum([0] + [len(p.feature) for p in parts])
         joined = {f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)}
@@ -80,7 +84,7 @@ class PlantedLeaves:
     def predict(
         self, X: NDArray[np.float64], execution: Execution = DEFAULT_EXECUTION
     ) -> NDArray[np.float64]:
-        """Mean over the families of the sum of the values of the boxes that hold each row of ``X``."""
+        """Return the mean over families of the sums of values, of shape (n_samples, n_outputs)."""
         out = np.zeros((X.shape[0], self.values.shape[1]))
         boxes = (self.leaf_ptr, self.feature, self.lo, self.hi, self.missing, self.values)
         execution.run(add_leaves, [(X[a:b], *boxes, out[a:b]) for a, b in row_chunks(X.shape[0])])
@@ -90,26 +94,26 @@ class PlantedLeaves:
 def encode_columns(
     X: NDArray[np.float64], max_bins: int | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], list[NDArray[np.float64]]]:
-    """Number the distinct values, or quantile bins, of each column.
+    """Replace the values of each column by the numbers of its distinct values, or of its quantile bins.
 
     Returns
     -------
     codes : ndarray of shape (n_features, n_samples)
-        A missing value has the number of codes as its code.
+        A missing value in column k has the code ``n_codes[k]``.
     n_codes : ndarray of shape (n_features,)
     edges : list of ndarray of shape (n_codes + 1,)
-        Code c stands for ``edges[c] <= x < edges[c + 1]``. All but the outer edges are values of the column.
+        Code c means ``edges[c] <= x < edges[c + 1]``. The inner edges are values of the column.
     """
     codes = np.empty(X.shape[::-1], dtype=np.int32)
     edges = []
     for k, column in enumerate(X.T):
         is_missing = np.isnan(column)
-        known = np.sort(column[~is_missing])
-        cuts = known[np.flatnonzero(np.diff(known)) + 1]
+        present = np.sort(column[~is_missing])
+        cuts = present[np.flatnonzero(np.diff(present)) + 1]
         if max_bins is not None and len(cuts) >= max_bins:
-            quantiles = known[np.arange(1, max_bins) * len(known) // max_bins]
-            cuts = np.unique(quantiles[quantiles > known[0]])
-        n_codes = len(cuts) + 1 if len(known) else 0
+            quantiles = present[np.arange(1, max_bins) * len(present) // max_bins]
+            cuts = np.unique(quantiles[quantiles > present[0]])
+        n_codes = len(cuts) + 1 if len(present) else 0
         codes[k] = np.where(is_missing, n_codes, np.searchsorted(cuts, column, side="right"))
         edges.append(np.concatenate([[-np.inf], cuts, [np.inf]]) if n_codes else np.array([np.inf]))
     return codes, np.array([len(e) - 1 for e in edges], dtype=np.int64), edges

@@ -1,4 +1,4 @@
-"""The random planted forest's regressor."""
+"""Define the random planted forest for regression."""
 
 from __future__ import annotations
 
@@ -13,75 +13,77 @@ from skglex._planted._kernels.loss import SQUARED_ERROR
 
 
 class RandomPlantedForestRegressor(RegressorMixin, BasePlantedForest):
-    """A random planted forest for regression.
+    """Fit a random planted forest for regression.
 
-    The prediction is a mean over families, each a sum of leaves,
+    The prediction is the mean over families, each of which is a sum of leaves,
 
         f(x) = 1 / B * sum over families b, feature sets t and leaves l of v_l * 1[x_t in box_l]
 
     where:
 
-    * ``B`` is ``n_estimators``, and no set t has more than ``max_interaction`` features,
-    * a leaf of the set t is a box of values of the features in t with a value ``v_l``.
+    * ``B`` is ``n_estimators``,
+    * a feature set ``t`` has at most ``max_interaction`` features,
+    * a leaf ``l`` of the set ``t`` is a box in the features of ``t`` with a value ``v_l``.
 
-    A family starts with one leaf, the whole space. Each split takes the best of some candidates (a leaf, a
-    feature, a threshold) for the current residuals and subtracts the children's means from them. If the
-    feature is not among the leaf's, the leaf stays and the children are planted in the tree with that feature
-    added; so boxes overlap, and low orders go on being fitted beside high ones [1]_.
+    A family starts with one leaf, the whole space. Each split compares some candidates (a leaf, a feature and a
+    threshold), takes the one that fits the current residuals best, and subtracts the means of the two children
+    from the residuals. If the leaf does not depend on the feature yet, the leaf stays, and the children are
+    planted in the tree of the larger feature set. So boxes overlap, and main effects are still fitted when
+    interactions exist already [1]_.
 
     Parameters
     ----------
     n_estimators : int, default=50
         Number of families. R: ``ntrees``.
     max_interaction : int or None, default=2
-        Most features that a leaf, and so a component, may depend on. 1 gives an additive model, None sets no
-        bound. R: 1.
+        Largest number of features that a leaf, and so a component, may depend on. 1 gives an additive model,
+        None sets no bound. R: 1.
     n_splits : int, default=100
-        Number of splits of each family; with 0 a family predicts its mean. R: ``splits``, 30. More splits fit
-        interactions better (see Notes); a noisy target wants fewer.
+        Number of splits of each family; with 0 a family predicts the mean of its rows. R: ``splits``, 30. More
+        splits fit interactions better (see Notes); fewer splits suit a noisy target.
     split_try : int, default=10
         Number of thresholds tried for each candidate.
     t_try : float, default=0.4
-        Share of the candidates (leaf and feature to split it on) that are tried for each split.
+        Share of the candidates tried for each split. A candidate is a leaf with a feature to split it on.
     split_decay_rate : float, default=0.1
-        A candidate that was tried a times since it last won is drawn with weight ``exp(-split_decay_rate *
-        a)``.
+        Decay of the weight ``exp(-split_decay_rate * a)`` with which a candidate is drawn, where ``a`` is the
+        number of times that it was tried since it last won.
     max_candidates : int, default=50
-        Most candidates tried for each split.
+        Largest number of candidates tried for each split.
     delete_leaves : bool, default=True
-        Whether a leaf that is split on a feature of its own tree is replaced by its children. Otherwise it
-        stays, and can be split again.
+        Whether the children replace a leaf that is split on a feature of its tree. With False the leaf stays,
+        and can be split again.
     bootstrap : bool, default=True
         Whether each family gets a bootstrap sample of the rows.
     min_samples_leaf : int, default=1
-        Fewest drawn rows in a leaf, repeated draws of a row counting once.
+        Smallest number of rows in a leaf. Repeated draws of a row count once.
     max_bins : int or None, default=255
-        Thresholds are taken from at most this many quantile bins per feature. None: from all values, as in R,
-        which takes 1.4 times as long on 10,000 rows and predicts no better (see Notes).
+        Largest number of quantile bins per feature, whose edges are the thresholds. With None all values are
+        thresholds, as in R, which takes 1.4 times as long on 10,000 rows and predicts no better (see Notes).
     warm_start : bool, default=False
-        Whether `fit` keeps the families there are and adds new ones, up to ``n_estimators``. They are those
-        of a forest of that size grown at once, if the data and an integer ``random_state`` are the same.
+        Whether `fit` keeps the existing families and adds new ones, up to ``n_estimators``. With the same data
+        and the same integer ``random_state``, the result equals a forest grown at once.
     n_jobs : int, default=None
-        Number of threads that grow families. The forest does not depend on it.
+        Number of threads that grow families. The forest does not depend on this number.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows, candidates and thresholds.
+        Source of the random draws of rows, candidates and thresholds.
     verbose : int, default=0
-        With 1, `fit` shows its progress.
+        With 1, `fit` shows a progress bar.
 
     Attributes
     ----------
     leaves_ : PlantedLeaves
         All leaves as flat arrays: boxes, values and families.
     feature_importances_ : ndarray of shape (n_features,)
-        How much the splits on each feature lowered the loss; they sum to 1.
+        Share of each feature in the reduction of the loss; the shares sum to 1.
     categories_ : dict of int to pandas Index
-        For each categorical column its categories by increasing mean target.
+        Categories of each categorical column, in increasing order of the mean target.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
 
     See Also
     --------
-    GlexDecomposer : Splits the forest into its components.
+    GlexDecomposer : Split the forest into its components.
 
     Notes
     -----
@@ -97,12 +99,12 @@ class RandomPlantedForestRegressor(RegressorMixin, BasePlantedForest):
     ``HistGradientBoostingRegressor()``            1.79      1.32        1222
     ============================================== ========= =========== ============
 
-    A planted forest is at its best where the truth has low order; compare orders by cross-validation.
+    A planted forest predicts best if the true function has a low order; compare orders by cross-validation.
 
-    A row with a missing value goes to the child where it lowers the loss most, which the leaf remembers;
-    where no value was missing, to the child with more rows. A pandas categorical column is replaced by the
-    rank of its categories' mean target (for several outputs: of the means' first principal component); a
-    category not seen in training is a missing value.
+    Each split sends missing values to the child where they lower the loss most. If no value was missing in
+    training, missing values go to the child with more rows. The categories of a pandas categorical column are
+    replaced by the ranks of their mean targets. With several outputs, they are ranked by the first principal
+    component of the means. A category that did not occur in training is treated as a missing value.
 
     References
     ----------
@@ -167,8 +169,8 @@ class RandomPlantedForestRegressor(RegressorMixin, BasePlantedForest):
             expected = self.leaves_.values.shape[1]
             if n_outputs != expected:
                 raise ValueError(
-                    f"y has {n_outputs} outputs, but the families already grown have {expected}. Pass the "
-                    "same y, or set warm_start=False to start again."
+                    f"y has {n_outputs} outputs, but the families already grown have {expected}. Pass a y with "
+                    f"{expected} outputs, or set warm_start=False to start again."
                 )
         self._flat = y.ndim == 1
         return np.ascontiguousarray(y.reshape(len(y), -1)), SQUARED_ERROR, 0.0, 0.0
@@ -179,12 +181,12 @@ class RandomPlantedForestRegressor(RegressorMixin, BasePlantedForest):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, with the columns of those given to `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Sums of the leaves that the rows are in, averaged over the families.
+            Predicted means of the target.
         """
         margin = self._margin(X)
         return margin[:, 0] if self._flat else margin

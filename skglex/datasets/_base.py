@@ -1,4 +1,4 @@
-"""Loaders of the data sets that are shipped with the package."""
+"""Load the data sets that are shipped with the package."""
 
 import gzip
 from importlib.resources import files
@@ -16,22 +16,24 @@ _BIKE_FEATURES = [*_BIKE_INTEGERS, *_BIKE_FLOATS, "dayofyear"]
 _ADULT_SUBSETS = {"train": ["train"], "test": ["test"], "all": ["train", "test"]}
 
 
-def _import_pandas(caller: str, way_out: str) -> Any:
+def _import_pandas(caller: str, way_out: str = "") -> Any:
+    """Import pandas, or raise an error with the ways out."""
     try:
         import pandas
     except ImportError as error:
         raise ImportError(
-            f"{caller} needs pandas: pip install 'skglex[examples]' brings it.{way_out}"
+            f"{caller} needs pandas, which is not installed. Run pip install 'skglex[examples]'{way_out}."
         ) from error
     return pandas
 
 
 def _describe(name: str) -> str:
+    """Read the description of a data set."""
     return (_PACKAGE / "descr" / f"{name}.rst").read_text(encoding="utf-8")
 
 
 def _read_bike_sharing() -> dict[str, np.ndarray]:
-    # NumPy alone, so that the arrays can be had without pandas.
+    """Read the columns with NumPy, so that the arrays can be loaded without pandas."""
     with (_PACKAGE / "data" / "bike_sharing_hour.csv.gz").open("rb") as raw, gzip.open(raw, "rt") as lines:
         header = next(lines).strip().split(",")
         text = dict(zip(header, np.loadtxt(lines, delimiter=",", dtype=str, unpack=True)))
@@ -42,7 +44,7 @@ def _read_bike_sharing() -> dict[str, np.ndarray]:
     return columns
 
 
-# A Bunch or a tuple, as in scikit-learn; `Any`, so that a type checker lets `load_adult().data` pass.
+# The return type is `Any` because a type checker would reject `load_bike_sharing().data` for "Bunch or tuple".
 def load_bike_sharing(*, return_X_y: bool = False, as_frame: bool = True) -> Any:
     """Load the hourly bike-sharing data (regression).
 
@@ -54,15 +56,15 @@ def load_bike_sharing(*, return_X_y: bool = False, as_frame: bool = True) -> Any
     ==============  ================
 
     The features are `season`, `yr`, `mnth`, `hr`, `holiday`, `weekday`, `workingday`, `weathersit`, `temp`,
-    `atemp`, `hum`, `windspeed` and `dayofyear` (1 to 366, from the date). The original's `casual` and
-    `registered` are left out, since they add up to the target.
+    `atemp`, `hum`, `windspeed` and `dayofyear` (1 to 366, from the date). The columns `casual` and `registered`
+    of the original data are left out, since their sum is the target.
 
     Parameters
     ----------
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a `Bunch`.
     as_frame : bool, default=True
-        Return the data as pandas objects; with False as NumPy arrays, for which pandas is not needed.
+        Return the data as pandas objects. With False, return NumPy arrays, which do not need pandas.
 
     Returns
     -------
@@ -70,7 +72,8 @@ def load_bike_sharing(*, return_X_y: bool = False, as_frame: bool = True) -> Any
         Dictionary-like object with the attributes
 
         data : DataFrame or ndarray of shape (17379, 13)
-            The features; whole numbers are `int64` in the frame, the array is `float64`.
+            The features. In a data frame, columns of integers have the dtype `int64`. An array has the dtype
+            `float64`.
         target : Series or ndarray of shape (17379,)
             The number of rides in the hour.
         feature_names : list of str
@@ -78,15 +81,16 @@ def load_bike_sharing(*, return_X_y: bool = False, as_frame: bool = True) -> Any
         target_names : list of str
             The name of the target, ``["cnt"]``.
         frame : DataFrame of shape (17379, 14) or None
-            `data` with `target` as last column; None unless `as_frame`.
+            `data` with `target` as last column; None if `as_frame` is False.
         DESCR : str
             The description of the data set.
     (data, target) : tuple if `return_X_y` is True
-        The first two of these.
+        The entries `data` and `target` alone.
 
     Notes
     -----
-    Shipped with the package under CC BY 4.0 [1]_. The paper's figure uses the rows of 2011 (``yr == 0``).
+    The data are shipped with the package under CC BY 4.0 [1]_. The figure of the paper uses the rows of 2011
+    (``yr == 0``).
 
     References
     ----------
@@ -102,7 +106,7 @@ def load_bike_sharing(*, return_X_y: bool = False, as_frame: bool = True) -> Any
     >>> X[X["yr"] == 0].shape
     (8645, 13)
     """
-    pandas = _import_pandas("load_bike_sharing", " as_frame=False does without.") if as_frame else None
+    pandas = _import_pandas("load_bike_sharing", ", or pass as_frame=False") if as_frame else None
     columns = _read_bike_sharing()
     frame = None
     if pandas is not None:
@@ -124,7 +128,7 @@ def load_bike_sharing(*, return_X_y: bool = False, as_frame: bool = True) -> Any
 
 
 def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y: bool = False) -> Any:
-    """Load the adult census data (binary classification); needs pandas.
+    """Load the adult census data (binary classification). This needs pandas.
 
     ==============  =====================================================================
     Rows            32,561 (train), 16,281 (test)
@@ -136,7 +140,7 @@ def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y:
     Parameters
     ----------
     subset : {"train", "test", "all"}, default="train"
-        The part to load; "all" is the training part followed by the test part.
+        Part to load. "all" is the training part followed by the test part.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a `Bunch`.
 
@@ -158,12 +162,12 @@ def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y:
         DESCR : str
             The description of the data set.
     (data, target) : tuple if `return_X_y` is True
-        The first two of these.
+        The entries `data` and `target` alone.
 
     Notes
     -----
-    Shipped with the package under CC BY 4.0 [1]_. There is no `as_frame=False`: an array could hold these
-    columns only as objects.
+    The data are shipped with the package under CC BY 4.0 [1]_. There is no parameter `as_frame`, since an array
+    could store these columns only as objects.
 
     References
     ----------
@@ -180,9 +184,9 @@ def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y:
     30162
     """
     if subset not in _ADULT_SUBSETS:
-        raise ValueError(f"subset must be one of {sorted(_ADULT_SUBSETS)}, got {subset!r}.")
-    pandas = _import_pandas("load_adult", "")
-    # Both parts are read whatever is asked for: a category that only one of them has must exist in both.
+        raise ValueError(f"subset must be one of {sorted(_ADULT_SUBSETS)}, but got {subset!r}.")
+    pandas = _import_pandas("load_adult")
+    # Read both parts for every subset, so that all subsets have the same categories.
     parts = {name: _read_adult(pandas, name) for name in _ADULT_SUBSETS["all"]}
     frame = pandas.concat(parts)
     words = frame.columns.drop("income").difference(frame.select_dtypes("number").columns)
@@ -202,5 +206,6 @@ def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y:
 
 
 def _read_adult(pandas: Any, part: str) -> Any:
+    """Read one part as a data frame."""
     with (_PACKAGE / "data" / f"adult_{part}.csv.gz").open("rb") as raw:
         return pandas.read_csv(raw, compression="gzip", na_values="?", keep_default_na=False)

@@ -1,4 +1,4 @@
-"""Simulated data of the paper's experiments, whose components are known."""
+"""Simulate the data of the paper's experiments, whose components are known."""
 
 import numpy as np
 from numpy.random import RandomState
@@ -41,10 +41,11 @@ def make_motivating(
     The components of the noise-free target, under the marginal identification of the paper [1]_, are
 
     .. math::
-        m_\emptyset = 2r, \quad m_1 = x_1 - 2r, \quad m_2 = x_2 - 2r, \quad m_{12} = 2 x_1 x_2 + 2r,
+        m_\emptyset = 2r, \quad m_1 = x_1 - 2r, \quad m_2 = x_2 - 2r, \quad m_{12} = 2 x_1 x_2 + 2r.
 
-    and the SHAP value of the first feature is :math:`\phi_1 = m_1 + m_{12} / 2 = x_1 + x_1 x_2 - r`. At
-    (1, -0.7), with :math:`r = 0.3`, it is zero: the main effect 0.4 and half the interaction, -0.4, cancel.
+    The SHAP value of the first feature is :math:`\phi_1 = m_1 + m_{12} / 2 = x_1 + x_1 x_2 - r`. With
+    :math:`r = 0.3`, this value is zero at (1, -0.7), since the main effect 0.4 and half the interaction, -0.4,
+    cancel.
 
     References
     ----------
@@ -61,7 +62,7 @@ def make_motivating(
     True
     """
     if not -1 <= correlation <= 1:
-        raise ValueError(f"correlation must lie in [-1, 1], got {correlation!r}.")
+        raise ValueError(f"correlation must lie in [-1, 1], but got {correlation!r}.")
     rng = check_random_state(random_state)
     X = rng.standard_normal((n_samples, 2))
     X[:, 1] = correlation * X[:, 0] + np.sqrt(1 - correlation**2) * X[:, 1]
@@ -96,8 +97,9 @@ def make_importance(
     Notes
     -----
     The terms of the sum are the components, since the features are independent and centred:
-    :math:`m_1 = x_1`, :math:`m_3 = x_3`, :math:`m_{23} = x_2 x_3`, :math:`m_{234} = -2 x_2 x_3 x_4`, all
-    others zero. So `x1` has a main effect only, `x2` and `x4` have interactions only, `x3` has both [1]_.
+    :math:`m_1 = x_1`, :math:`m_3 = x_3`, :math:`m_{23} = x_2 x_3` and :math:`m_{234} = -2 x_2 x_3 x_4`. All
+    other components are zero. So `x1` has only a main effect, `x2` and `x4` have only interactions, and `x3`
+    has both [1]_.
 
     References
     ----------
@@ -120,7 +122,7 @@ def make_importance(
 def make_salary(
     n_samples: int = 10_000, *, hours_sd: float = 1.0, random_state: int | RandomState | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Simulate the paper's salaries: a direct effect of sex, and one through the hours worked.
+    r"""Simulate the paper's salaries: a direct effect of sex, and an effect through the hours worked.
 
     .. math:: \text{hours} = 30 + 10\,\text{sex} + N(0, \tau^2), \qquad
               \text{salary} = 20\,\text{sex} + \text{hours} + N(0, 1),
@@ -132,8 +134,9 @@ def make_salary(
     n_samples : int, default=10_000
         The number of rows.
     hours_sd : float, default=1.0
-        The standard deviation :math:`\tau` of the hours within a sex. With the paper's 1 the groups share no
-        hours, so nothing in the data tells the two effects apart; from about 3 on they overlap.
+        The standard deviation :math:`\tau` of the hours within a sex. With the value 1 of the paper, the hours
+        of the two groups do not overlap, so the data cannot separate the two effects. From about 3 on, they
+        overlap.
     random_state : int, RandomState instance or None, default=None
         Pass an int for reproducible output across calls.
 
@@ -148,7 +151,7 @@ def make_salary(
     -----
     The components of the noise-free salary are :math:`m_\emptyset = 45`,
     :math:`m_\text{sex} = 20\,\text{sex} - 10` and :math:`m_\text{hours} = \text{hours} - 35`. Men earn 30
-    more than women; with the direct effect of sex removed, 10 are left, the effect through the hours [1]_.
+    more than women. Without the direct effect of sex the difference is 10, the effect through the hours [1]_.
 
     References
     ----------
@@ -218,11 +221,12 @@ def make_runtime(
     ((100, 5), (100,))
     """
     if n_features < 2:
-        raise ValueError(f"n_features must be at least 2, got {n_features!r}.")
+        raise ValueError(f"n_features must be at least 2, but got {n_features!r}.")
     rng = check_random_state(random_state)
     X = rng.standard_normal((n_samples, n_features))
     return X, _sum_and_product(X) + rng.normal(scale=noise, size=n_samples)
 
 
 def _sum_and_product(X: np.ndarray) -> np.ndarray:
+    """Return x1 + x2 + 2 * x1 * x2."""
     return np.asarray(X[:, 0] + X[:, 1] + 2 * X[:, 0] * X[:, 1])

@@ -1,1 +1,1 @@
-"""Grow random planted forests on flat arrays that the caller allocates."""
+"""Grow random planted forests and predict with them, on flat arrays that the caller allocates."""

@@ -1,8 +1,11 @@
-"""Options for the compiler, by who calls a kernel; they shorten the first use and change no number."""
+"""Set the options of the compiler by the caller of a kernel.
 
-# Called from Python too. Nothing needs a kernel as a C callback.
+The options shorten the compilation at first use. They change no result.
+"""
+
+# For kernels that Python calls. No kernel is needed as a C callback.
 PUBLIC = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
-# Called by other kernels only, so a wrapper for Python would be compiled in vain.
+# For kernels that only other kernels call, so that a wrapper for Python would never be used.
 INTERNAL = {**PUBLIC, "no_cpython_wrapper": True}
-# Part of the one kernel that calls it: a call would pass many arrays, and compile the code twice.
+# For kernels with a single caller: a call would pass many arrays, and the code would be compiled twice.
 INLINED = {"cache": True, "nogil": True, "inline": "always"}

@@ -1,6 +1,6 @@
-"""What the kernels of the planted forest take together: documented tuples of arrays and numbers.
+"""Define and allocate the tuples of arrays and numbers that the kernels receive.
 
-The arrays are allocated here, before a family is grown, so that no kernel spends compile time on it.
+NumPy allocates the arrays before a family is grown, so that no kernel spends compile time on allocations.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ TREES, LEAVES, CANDIDATES, ROWS = 0, 1, 2, 3
 class Parameters(NamedTuple):
     """Hold the parameters of a forest that its kernels read.
 
-    The estimators describe those of the same name. ``loss`` and ``rule`` are constants of the modules
-    ``loss`` and ``split``.
+    The docstrings of the estimators describe the parameters. ``loss`` is a constant of the module ``loss``,
+    ``rule`` one of the module ``split``.
     """
 
     loss: int
@@ -42,12 +42,14 @@ class Parameters(NamedTuple):
 
 
 class RowArrays(NamedTuple):
-    """Hold the state of the training rows while a family grows; the module ``loss`` describes the columns.
+    """Hold the state of the training rows while a family grows.
+
+    The docstring of the module ``loss`` describes the columns.
 
     Attributes
     ----------
     weight : ndarray of shape (n_samples,)
-        Sample weight times the number of draws; rows of weight 0 are never read.
+        Sample weight times the number of draws. Rows of weight 0 are never read.
     target, score : ndarray of shape (n_samples, n_outputs)
     stats : ndarray of shape (n_samples, n_stats)
     """
@@ -59,18 +61,18 @@ class RowArrays(NamedTuple):
 
 
 class Family(NamedTuple):
-    """Hold a family that grows: its trees, its leaves, and the candidates for the next split.
+    """Hold a growing family: its trees, its leaves, and the candidates for the next split.
 
     Attributes
     ----------
     sizes : ndarray of shape (4,), int64
-        Number of trees, leaves and candidates, and of rows in all leaves, those of replaced leaves included.
+        Numbers of trees, of leaves, of candidates, and of rows in the arena.
     tree_features : ndarray of shape (max_trees, max_order), int64
-        Features of each tree in increasing order, the first ``tree_size`` of each line.
+        Features of each tree in increasing order; only the first ``tree_size`` entries of a line are used.
     tree_size : ndarray of shape (max_trees,), int64
     leaf_tree : ndarray of shape (max_leaves,), int64
     leaf_start, leaf_rows : ndarray of shape (max_leaves,), int64
-        Where the rows of a leaf begin among the rows of all leaves, and how many they are.
+        Start of the leaf's rows in the arena, and their number.
     lo, hi : ndarray of shape (max_leaves, max_order), int64
         A leaf's box in codes, with one column per feature of its tree: ``lo <= code < hi``.
     missing : ndarray of shape (max_leaves, max_order), bool
@@ -100,37 +102,38 @@ class Family(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Hold working space of the search for a split; nothing in it outlives one search.
+    """Hold working space for the search for a split. No result outlives one search.
 
     A bucket is a set of rows between neighbouring thresholds; the last bucket holds the missing values.
 
     Attributes
     ----------
     keys, order : ndarray of shape (max_candidates,), float64
-        Random keys of the candidates, and a copy that is reordered.
+        Random keys of the candidates, and a copy that `draw_weighted` reorders.
     drawn : ndarray of shape (max_drawn,), int64
-        The candidates to try.
+        Candidates to try.
     local : ndarray of shape (n_samples,), int32
-        Codes, then buckets, of the rows of a leaf; also the right rows of a split.
+        Codes, then buckets, of the rows of a leaf. A split stores its right rows here for a moment.
     bits : ndarray of shape (n_words,), uint64
-        A bit for every code that occurs in a leaf.
+        One bit per code, set if the code occurs in the leaf.
     table : ndarray of shape (max_codes,), int16
         Bucket of every code.
     thresholds : ndarray of shape (max_buckets,), int64
     sums, right_sums : ndarray of shape (max_buckets, n_stats), float64
-        Statistics per bucket, then over the rows left of each threshold; the same over the rows right of it.
+        Statistics per bucket, then over all rows left of each threshold; statistics over all rows right of it.
     counts : ndarray of shape (max_buckets,), int64
-        Rows per bucket, then left of each threshold.
+        Number of rows per bucket, then left of each threshold.
     starts : ndarray of shape (max_buckets + 1,), int64
-        Where each bucket begins in ``parts``.
+        Start of each bucket in ``parts``.
     code_sums, code_counts : ndarray of shape (few_codes, n_stats), float64; (few_codes,), int64
-        Statistics and rows per code.
+        Statistics and number of rows per code.
     sides : ndarray of shape (2, n_stats), float64
         Statistics of the left and the right child.
     updates, growths : ndarray of shape (2, n_outputs), float64
         Updates of both children, and their exponentials.
     parts, part_weights : ndarray of shape (n_samples, n_outputs); (n_samples,), float64
-        What a child's loss needs of each row, by bucket; empty if the loss needs no rows.
+        Numbers of each row from which `span_loss` computes a child's loss, sorted by bucket. They are empty
+        for a loss that follows from sums.
     """
 
     keys: NDArray[np.float64]
@@ -154,7 +157,7 @@ class Scratch(NamedTuple):
 
 
 def allocate_rows(target: NDArray[np.float64], loss: int) -> RowArrays:
-    """Return the state of the training rows; ``grow_family`` fills it, but for the target."""
+    """Return the state of the training rows. `grow_family` fills all arrays except the target."""
     n_rows, n_outputs = target.shape
     return RowArrays(
         weight=np.empty(n_rows),
@@ -165,11 +168,11 @@ def allocate_rows(target: NDArray[np.float64], loss: int) -> RowArrays:
 
 
 def allocate_family(n_features: int, n_outputs: int, parameters: Parameters) -> Family:
-    """Return a family of one tree without features and one leaf, whose rows and candidates are still missing."""
+    """Return a family with one tree without features and one leaf; `grow_family` adds rows and candidates."""
     n_splits = parameters.n_splits
     order = max(1, min(parameters.max_interaction, n_features, n_splits))
     max_leaves = 1 + 2 * n_splits
-    # One more tree than there can be: `_find_tree` writes into the row behind the last one.
+    # One row is spare, because `_find_tree` writes into the row behind the last tree.
     max_trees = n_splits + 2
     family = Family(
         sizes=np.array([1, 1, 0, 0], dtype=np.int64),
@@ -192,7 +195,7 @@ def allocate_family(n_features: int, n_outputs: int, parameters: Parameters) -> 
 
 
 def allocate_scratch(data: RowArrays, max_codes: int, n_candidates: int, parameters: Parameters) -> Scratch:
-    """Return working space for features of at most ``max_codes`` codes, the missing one included."""
+    """Return working space for features with at most ``max_codes`` codes, including the one of missing values."""
     n_rows, n_stats = data.stats.shape
     n_outputs = data.target.shape[1]
     max_buckets = min(parameters.split_try, max_codes) + 2

@@ -1,7 +1,7 @@
-"""Growing one family of a random planted forest.
+"""Grow one family of a random planted forest.
 
-The features are codes, as in the module ``split``. The lists of rows of all leaves stand one behind the other in
-one array, the arena, which doubles when it is full.
+The features are codes; the docstring of the module ``split`` defines them. One array, the arena, holds the row
+numbers of all leaves, leaf after leaf. It doubles when it is full. Rows of replaced leaves stay in it.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from skglex._planted._kernels.split import RANDOM, best_threshold, is_lower, sum
 
 @njit(**INTERNAL)
 def _find_feature(features, size, k):
-    """Return where feature ``k`` is, or would be inserted, among a tree's sorted features."""
+    """Return the position of feature ``k``, or the place to insert it, among a tree's sorted features."""
     s = 0
     while s < size and features[s] < k:
         s += 1
@@ -25,13 +25,13 @@ def _find_feature(features, size, k):
 
 @njit(**INTERNAL)
 def _find_tree(family, tree, k):
-    """Return the number of the tree with the features of ``tree`` and ``k``, which is added if it is new."""
+    """Return the number of the tree with the features of ``tree`` and ``k``; add the tree if it is new."""
     tree_features, tree_size = family.tree_features, family.tree_size
     n_trees, size = family.sizes[TREES], tree_size[tree]
     s = _find_feature(tree_features[tree], size, k)
     if s < size and tree_features[tree, s] == k:
         return tree
-    # The row behind the last tree serves as scratch: it becomes the new tree if no other has these features.
+    # Write the features behind the last tree: if no tree has the same ones, they already are the new tree.
     wanted = tree_features[n_trees]
     for i in range(size):
         wanted[i if i < s else i + 1] = tree_features[tree, i]
@@ -50,7 +50,7 @@ def _find_tree(family, tree, k):
 
 @njit(**INTERNAL)
 def _copy_box(family, leaf, child, same_tree, s, n_codes):
-    """Copy the box of ``leaf`` to ``child``, in another tree with an unbounded condition ``s`` inserted."""
+    """Copy the box of ``leaf`` to ``child``; in another tree, insert the whole range of codes at position ``s``."""
     lo, hi, missing = family.lo, family.hi, family.missing
     for i in range(family.tree_size[family.leaf_tree[leaf]]):
         to = i if same_tree or i < s else i + 1
@@ -63,7 +63,7 @@ def _copy_box(family, leaf, child, same_tree, s, n_codes):
 
 @njit(**INTERNAL)
 def _add_candidates(leaf, family, max_interaction):
-    """Add a candidate for each feature that the leaf can be split on."""
+    """Add one candidate for each feature on which the leaf may be split."""
     tree = family.leaf_tree[leaf]
     size = family.tree_size[tree]
     features = family.tree_features[tree]
@@ -80,7 +80,7 @@ def _add_candidates(leaf, family, max_interaction):
 
 @njit(**INLINED)
 def _draw_rows(sample_weight, bootstrap, state, weight):
-    """Return the drawn rows, each once; write their weights times the number of draws to ``weight``."""
+    """Return the distinct drawn rows; write sample weight times number of draws to ``weight``."""
     n_rows = weight.shape[0]
     for i in range(n_rows):
         weight[i] = 0.0 if bootstrap else sample_weight[i]
@@ -99,7 +99,7 @@ def _draw_rows(sample_weight, bootstrap, state, weight):
 
 @njit(**INLINED)
 def _draw_candidates(state, family, parameters, scratch):
-    """Choose the candidates to try next and let them age; return how many."""
+    """Choose the candidates to try next, and increase their ages; return the number of candidates."""
     n_pool, drawn = family.sizes[CANDIDATES], scratch.drawn
     n_drawn = max(1, min(int(np.ceil(parameters.t_try * n_pool)), parameters.max_candidates, n_pool))
     if parameters.rule != RANDOM or n_drawn == n_pool:
@@ -115,7 +115,7 @@ def _draw_candidates(state, family, parameters, scratch):
 
 @njit(**INLINED)
 def _best_candidate(codes, n_codes, arena, data, family, parameters, state, scratch):
-    """Return the drawn candidate with the best threshold (-1 if none has one), and what `best_threshold` returns."""
+    """Return the candidate with the best threshold (-1 if no candidate has one), loss, code and missing_left."""
     best, best_code, best_missing_left, winner = np.inf, np.int64(-1), False, np.int64(-1)
     for j in range(_draw_candidates(state, family, parameters, scratch)):
         c = scratch.drawn[j]
@@ -132,7 +132,7 @@ def _best_candidate(codes, n_codes, arena, data, family, parameters, state, scra
 
 @njit(**INLINED)
 def _reserve(arena, used, size):
-    """Return an array with the first ``used`` elements of ``arena`` and room for ``size`` more."""
+    """Return the arena, doubled if ``size`` more rows do not fit behind the first ``used`` ones."""
     if used + size <= arena.shape[0]:
         return arena
     larger = np.empty(2 * arena.shape[0], dtype=np.int32)
@@ -143,7 +143,7 @@ def _reserve(arena, used, size):
 
 @njit(**INTERNAL)
 def _part_rows(rows, codes, missing_code, threshold, missing_left, scratch, out):
-    """Write the left rows, then the right ones; return how many are left, and whether any is missing."""
+    """Write the left rows, then the right rows; return the number of left rows and whether any value is missing."""
     any_missing = False
     n_left, n_right = 0, 0
     for i in rows:
@@ -162,7 +162,7 @@ def _part_rows(rows, codes, missing_code, threshold, missing_left, scratch, out)
 
 @njit(**INLINED)
 def _update_child(rows, data, parameters, sums, update):
-    """Compute the update of a child with these rows, and move the rows by it."""
+    """Compute the update of a child with these rows, and apply it to the rows."""
     sum_rows(rows, data.stats, sums)
     child_update(parameters.loss, sums, update.shape[0], parameters.epsilon, update)
     for i in rows:
@@ -171,7 +171,7 @@ def _update_child(rows, data, parameters, sums, update):
 
 @njit(**INLINED)
 def _plant_children(leaf, k, n_codes, code, missing_left, n_left, n_right, family, parameters, updates):
-    """Add the children of a leaf, whose rows are the next ones in the arena, and their candidates."""
+    """Add the two children of a leaf and their candidates; the children's rows are the next ones in the arena."""
     tree = family.leaf_tree[leaf]
     s = _find_feature(family.tree_features[tree], family.tree_size[tree], k)
     to = _find_tree(family, tree, k)
@@ -201,7 +201,7 @@ def _plant_children(leaf, k, n_codes, code, missing_left, n_left, n_right, famil
 
     first, second = (right, left) if to == tree else (left, right)
     for child in (first, second):
-        # A right child in its parent's place has the parent's candidates.
+        # A right child that replaces its parent inherits the parent's candidates.
         if child != leaf:
             _add_candidates(child, family, parameters.max_interaction)
 
@@ -216,12 +216,12 @@ def grow_family(codes, n_codes, sample_weight, data, family, parameters, state, 
     n_codes : ndarray of shape (n_features,), int64
     sample_weight : ndarray of shape (n_samples,), float64
     data : RowArrays
-        The target; the rest is written here.
+        Only the target must be filled.
     family : Family
-        A family without a split, which is grown in place.
+        A family without splits. It is grown in place.
     parameters : Parameters
     state : ndarray of shape (1,), uint64
-        State of the random numbers.
+        State of the random number generator.
     scratch : Scratch
     """
     rows = _draw_rows(sample_weight, parameters.bootstrap, state, data.weight)

@@ -1,9 +1,9 @@
-"""The four losses of a planted forest, on sums of per-row statistics.
+"""Compute the four losses of a planted forest from sums of per-row statistics.
 
-A row carries ``target`` (the residual for the two errors, the class indicator otherwise), ``score`` (class
-odds for the log loss, boosting weights for the exponential loss, unused otherwise) and ``stats``, the numbers
-that are summed over a child to get its update. With row weight w, residual or indicator y, margin W and
-boosting weight b, per output k:
+A row has a ``target`` (the residual for the two errors, the class indicator otherwise), a ``score`` (class odds
+for the log loss, boosting weights for the exponential loss, unused otherwise) and ``stats``. The sums of ``stats``
+over a child determine the update of the child. With row weight w, residual or indicator y, margin W and boosting
+weight b, per output k:
 
 =============== ==========================================================
 loss            columns of ``stats``
@@ -34,13 +34,13 @@ def count_stats(loss: int, n_outputs: int) -> int:
 
 @njit(**PUBLIC)
 def is_additive(loss):
-    """Whether a child's loss follows from its summed statistics alone, without a pass over its rows."""
+    """Return whether a child's loss follows from its summed statistics, without a pass over its rows."""
     return loss in (SQUARED_ERROR, EXPONENTIAL)
 
 
 @njit(**INTERNAL)
 def _refresh_row(loss, i, data):
-    """Compute the statistics of row ``i`` that change with its residuals, odds or boosting weights."""
+    """Recompute the statistics of row ``i`` that depend on its residuals, odds or boosting weights."""
     target, score, stats = data.target, data.score, data.stats
     weight, n_outputs = data.weight[i], target.shape[1]
     if loss == LOG_LOSS:
@@ -74,7 +74,7 @@ def start_row(loss, i, data):
 
 @njit(**PUBLIC)
 def update_row(loss, i, update, data):
-    """Add its child's update to the margin of row ``i``."""
+    """Add the update of a child to the margin of row ``i``."""
     target, score = data.target, data.score
     n_outputs = target.shape[1]
     for k in range(n_outputs):
@@ -90,12 +90,16 @@ def update_row(loss, i, update, data):
 
 @njit(**INTERNAL)
 def _clip(p, margin):
+    """Keep a probability ``margin`` away from 0 and 1."""
     return min(max(p, margin), 1.0 - margin)
 
 
 @njit(**PUBLIC)
 def child_update(loss, sums, n_outputs, margin, out):
-    """What a child with these sums adds to its rows; probabilities stay ``margin`` off 0 and 1."""
+    """Compute the update that a child with these sums adds to its rows.
+
+    Probabilities are kept ``margin`` away from 0 and 1.
+    """
     reference = 1.0
     for k in range(n_outputs):
         if loss == LOG_LOSS:
@@ -116,7 +120,7 @@ def child_update(loss, sums, n_outputs, margin, out):
 
 @njit(**PUBLIC)
 def additive_loss(loss, sums, n_outputs, margin, update):
-    """The change of the loss in a child, from its sums; ``update`` is scratch space."""
+    """Return the change of the loss in a child from its sums; ``update`` is scratch space."""
     result = 0.0
     if loss == SQUARED_ERROR:
         for k in range(n_outputs):
@@ -131,7 +135,7 @@ def additive_loss(loss, sums, n_outputs, margin, update):
 
 @njit(**PUBLIC)
 def gather_row(loss, i, to, data, parts, part_weights):
-    """Copy what `span_loss` needs of row ``i`` to position ``to``; return the row's present loss."""
+    """Copy the numbers of row ``i`` that `span_loss` needs to position ``to``; return the row's present loss."""
     target, stats = data.target, data.stats
     part_weights[to] = stats[i, 0]
     present = 0.0
@@ -146,15 +150,15 @@ def gather_row(loss, i, to, data, parts, part_weights):
 
 @njit(**PUBLIC)
 def span_loss(loss, start, stop, parts, part_weights, update, growth):
-    """The loss of the gathered rows ``start`` to ``stop`` moved by ``update``; ``growth`` is ``exp(update)``.
+    """Return the loss of the gathered rows from ``start`` to ``stop - 1`` after an update.
 
-    For the log loss without its linear part, which follows from the summed statistics.
+    ``growth`` is ``exp(update)``. For the log loss the linear part is left out, since it follows from the summed
+    statistics.
     """
     n_outputs = parts.shape[1]
     total = 0.0
     if loss == LOG_LOSS:
-        # One logarithm serves as many rows as the product of their terms can hold; most bootstrap weights are
-        # 1 or 2.
+        # Logarithms are slow, so take one of the product of many terms. Most bootstrap weights are 1 or 2.
         product = 1.0
         for j in range(start, stop):
             term = 1.0

@@ -1,17 +1,17 @@
-"""Prediction with the leaves of a planted forest."""
+"""Predict with the leaves of a planted forest."""
 
 import numpy as np
 
 from skglex._kernels.compilation import njit
 from skglex._planted._kernels._options import PUBLIC
 
-# Rows that are compared with all leaves while their columns stay in the cache.
+# Number of rows compared with all leaves at once: their columns stay in the processor's cache.
 _BLOCK = 512
 
 
 @njit(**PUBLIC)
 def add_leaves(X, leaf_ptr, feature, lo, hi, missing, values, out):
-    """Add to ``out`` the value of every leaf whose box holds the row."""
+    """Add to each row of ``out`` the values of all leaves whose box contains the row."""
     n_rows, n_features = X.shape
     n_outputs = values.shape[1]
     columns = np.empty((n_features, _BLOCK))
@@ -26,7 +26,7 @@ def add_leaves(X, leaf_ptr, feature, lo, hi, missing, values, out):
             for c in range(leaf_ptr[leaf], leaf_ptr[leaf + 1]):
                 column = columns[feature[c]]
                 low, high = lo[c], hi[c]
-                # No comparison with NaN holds, so the two forms differ on missing values only.
+                # Comparisons with NaN are false, so the two forms differ only for missing values.
                 if missing[c]:
                     for i in range(size):
                         inside[i] &= not ((column[i] < low) | (column[i] >= high))

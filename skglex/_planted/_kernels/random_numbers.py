@@ -1,6 +1,6 @@
-"""Random numbers whose whole state is one array, so that a result never depends on the thread that drew it.
+"""Draw random numbers from a state in one array, so that no result depends on the thread.
 
-The generator is SplitMix64 [1]_: a counter and a mixing function. ``state`` is a ``uint64`` array of one
+The generator is SplitMix64 [1]_: a counter and a mixing function. ``state`` is a ``uint64`` array with one
 element.
 
 .. [1] G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
@@ -19,7 +19,7 @@ _S11, _S27, _S30, _S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(
 
 @njit(**PUBLIC)
 def next_double(state):
-    """Draw from [0, 1)."""
+    """Draw a number from [0, 1)."""
     state[0] += _STEP
     z = state[0]
     z = (z ^ (z >> _S30)) * _MIX_1
@@ -30,7 +30,7 @@ def next_double(state):
 
 @njit(**PUBLIC)
 def next_below(state, n):
-    """Draw from 0, ..., n - 1."""
+    """Draw an integer from 0, ..., n - 1."""
     return np.int64(next_double(state) * n)
 
 
@@ -44,7 +44,8 @@ def draw_distinct(state, n, size, out):
         while i > 0 and out[i - 1] > value:
             i -= 1
         if i > 0 and out[i - 1] == value:
-            out[j] = top  # drawn before: take the largest instead, which no earlier draw can be
+            # The value was drawn before. Take the largest possible value, which no earlier draw can have.
+            out[j] = top
             continue
         for m in range(j, i, -1):
             out[m] = out[m - 1]
@@ -53,7 +54,7 @@ def draw_distinct(state, n, size, out):
 
 @njit(**INTERNAL)
 def _smallest(values, n, rank):
-    """Return the value at position ``rank`` of the sorted ``values[:n]``, which are reordered."""
+    """Return the value at position ``rank`` of the sorted ``values[:n]``, and reorder the values."""
     low, high = 0, n - 1
     while low < high:
         pivot = values[(low + high) >> 1]
@@ -80,15 +81,16 @@ def _smallest(values, n, rank):
 def draw_weighted(state, ages, decay, n, size, keys, order, out):
     """Fill ``out[:size]`` with increasing numbers below ``n``, drawn with weight ``exp(-decay * age)``.
 
-    Drawing one by one without replacement is the same as keeping the ``size`` smallest of exponential
-    variables divided by the weights (Efraimidis and Spirakis 2006). ``keys`` and ``order`` are scratch space.
+    Weighted draws without replacement have the same distribution as the ``size`` smallest of independent
+    exponential variables divided by the weights (Efraimidis and Spirakis 2006). ``keys`` and ``order`` are
+    scratch space.
     """
     for i in range(n):
         keys[i] = -np.log(1.0 - next_double(state)) * np.exp(min(decay * ages[i], 700.0))
         order[i] = keys[i]
     cut = _smallest(order, n, size - 1)
-    found = 0
+    n_drawn = 0
     for i in range(n):
-        if keys[i] <= cut and found < size:
-            out[found] = i
-            found += 1
+        if keys[i] <= cut and n_drawn < size:
+            out[n_drawn] = i
+            n_drawn += 1

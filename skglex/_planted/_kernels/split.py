@@ -1,8 +1,8 @@
-"""The best of a few thresholds of one feature within one leaf.
+"""Find the best of a few thresholds of one feature within one leaf.
 
-Features are codes: ``codes[k, i]`` counts the distinct values (or bins) of feature k below the one of row i,
-and a missing value has the code ``n_codes[k]``. The few thresholds of a candidate cut the leaf into as many
-buckets, so that one pass over the rows, without sorting them, is all a candidate costs.
+Features are codes: ``codes[k, i]`` is the number of distinct values (or bins) of feature k below the value of row
+i. A missing value has the code ``n_codes[k]``. The few thresholds of a candidate cut the leaf into buckets. One
+pass over the rows sums the statistics per bucket, so the rows need not be sorted.
 """
 
 import numpy as np
@@ -22,11 +22,12 @@ from skglex._planted._kernels.loss import (
 )
 from skglex._planted._kernels.random_numbers import draw_distinct
 
-# How a candidate's thresholds are chosen. The last two repeat the R package's deterministic mode, for tests:
-# evenly spread in regression, the first few values (and never the largest) in classification.
+# Rules for choosing a candidate's thresholds. The last two repeat the deterministic mode of the R package for
+# tests: evenly spread values in regression, the first few values except the largest in classification.
 RANDOM, EVEN, FIRST = 0, 1, 2
 
-# Below this share of the codes, comparing with each threshold is cheaper than a table over all codes.
+# If a leaf has fewer rows than this fraction of the codes, comparing each row with each threshold is cheaper than
+# filling a table over all codes.
 _SPARSE = 16
 _TIE = 1e-9
 
@@ -35,13 +36,13 @@ _ONE, _SIX, _LOW = (np.uint64(v) for v in (1, 6, 63))
 
 @njit(**PUBLIC)
 def is_lower(loss, best, rule):
-    """Whether a loss is lower than the best one by more than rounding: two ways to the same children tie."""
+    """Return whether a loss is lower than the best one by more than rounding error, so that equal splits tie."""
     return loss < best - _TIE * abs(best) if rule == RANDOM and best < np.inf else loss < best
 
 
 @njit(**INTERNAL)
 def _draw_positions(state, n_distinct, n_try, rule, out):
-    """Choose positions among the sorted distinct values, never the smallest; return how many."""
+    """Choose positions among the sorted distinct values except the smallest; return the number of positions."""
     n_free = n_distinct - 2 if rule == FIRST else n_distinct - 1
     size = min(n_try, n_free)
     if size < 1:
@@ -61,7 +62,7 @@ def _draw_positions(state, n_distinct, n_try, rule, out):
 
 @njit(**INTERNAL)
 def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out):
-    """Choose thresholds among the leaf's distinct codes, marked in a bit set; return how many."""
+    """Choose thresholds among the leaf's distinct codes, found by a bit set; return the number of thresholds."""
     n_words = (missing_code >> 6) + 1
     for w in range(n_words):
         bits[w] = 0
@@ -94,7 +95,10 @@ def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out)
 
 @njit(**INTERNAL)
 def _sum_groups(rows, groups, by_row, stats, n_groups, sums, counts):
-    """Sum statistics and count rows per group; ``groups`` is indexed by row, or is in line with ``rows``."""
+    """Sum statistics and count rows per group.
+
+    ``groups`` has one entry per training row if ``by_row``, otherwise one per element of ``rows``.
+    """
     n_stats = stats.shape[1]
     for b in range(n_groups):
         counts[b] = 0
@@ -113,14 +117,12 @@ def _sum_groups(rows, groups, by_row, stats, n_groups, sums, counts):
 
 
 @njit(**INLINED)
-def _sum_codes(rows, codes, missing_code, stats, n_try, state, scratch):
-    """Draw thresholds and sum the buckets by way of sums per code; return the number of thresholds.
+def _sum_codes(rows, codes, missing_code, stats, n_try, state, code_sums, code_counts, out, sums, counts):
+    """Draw thresholds and sum the buckets from sums per code; return the number of thresholds.
 
-    This way takes a single pass over the rows, but needs few codes.
+    This needs a single pass over the rows, but pays off only for few codes.
     """
     n_stats = stats.shape[1]
-    code_sums, code_counts, out = scratch.code_sums, scratch.code_counts, scratch.thresholds
-    sums, counts = scratch.sums, scratch.counts
     _sum_groups(rows, codes, True, stats, missing_code + 1, code_sums, code_counts)
     n_distinct = np.int64(0)
     for code in range(missing_code):
@@ -147,7 +149,10 @@ def _sum_codes(rows, codes, missing_code, stats, n_try, state, scratch):
 
 @njit(**INTERNAL)
 def _fill_buckets(local, n_rows, missing_code, thresholds, size, sparse, table):
-    """Replace the codes by the number of thresholds at or below them; missing values get one bucket more."""
+    """Replace each code by its bucket, the number of thresholds at or below it.
+
+    Missing values get the last bucket, ``size + 1``.
+    """
     if sparse:
         for j in range(n_rows):
             bucket = size + 1
@@ -169,30 +174,23 @@ def _fill_buckets(local, n_rows, missing_code, thresholds, size, sparse, table):
 
 
 @njit(**INLINED)
-def _sum_buckets(rows, codes, missing_code, stats, parameters, state, scratch):
-    """Choose thresholds and sum the buckets row by row; return the number of thresholds."""
-    n_rows, local = rows.shape[0], scratch.local
+def _sum_buckets(
+    rows, codes, missing_code, stats, parameters, state, local, bits, table, thresholds, sums, counts
+):
+    """Choose thresholds and sum the buckets from the rows; return the number of thresholds."""
+    n_rows = rows.shape[0]
     for j in range(n_rows):
         local[j] = codes[rows[j]]
-    size = _draw_thresholds(
-        state,
-        local,
-        n_rows,
-        missing_code,
-        parameters.split_try,
-        parameters.rule,
-        scratch.bits,
-        scratch.thresholds,
-    )
-    sparse = n_rows * _SPARSE < missing_code
-    _fill_buckets(local, n_rows, missing_code, scratch.thresholds, size, sparse, scratch.table)
-    _sum_groups(rows, local, False, stats, size + 2, scratch.sums, scratch.counts)
+    n_try, rule = parameters.split_try, parameters.rule
+    size = _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, thresholds)
+    _fill_buckets(local, n_rows, missing_code, thresholds, size, n_rows * _SPARSE < missing_code, table)
+    _sum_groups(rows, local, False, stats, size + 2, sums, counts)
     return size
 
 
 @njit(**INLINED)
 def _sum_from_both_ends(size, sums, right_sums, counts):
-    """Replace the sums of buckets by those left of each threshold; write those right of it."""
+    """Turn sums per bucket into sums left of each threshold, and write the sums right of each threshold."""
     for p in range(sums.shape[1]):
         right_sums[size, p] = 0.0
         for t in range(size - 1, -1, -1):
@@ -205,7 +203,7 @@ def _sum_from_both_ends(size, sums, right_sums, counts):
 
 @njit(**INTERNAL)
 def _sum_sides(rows, local, stats, t, missing_bucket, missing_left, sides):
-    """Sum the two children in the order of their rows, so that ties fall as they do in the R package."""
+    """Sum the statistics of both children in row order, so that ties are broken as in the R package."""
     for p in range(stats.shape[1]):
         sides[0, p] = 0.0
         sides[1, p] = 0.0
@@ -216,7 +214,7 @@ def _sum_sides(rows, local, stats, t, missing_bucket, missing_left, sides):
 
 @njit(**INTERNAL)
 def _gather_by_bucket(loss, rows, local, counts, starts, data, parts, part_weights):
-    """Gather the rows by bucket, so that each side of a threshold is a range; return their present loss."""
+    """Gather the rows by bucket, so that each side of a threshold is one range; return their present loss."""
     starts[0] = 0
     for b in range(counts.shape[0]):
         starts[b + 1] = starts[b] + counts[b]
@@ -233,7 +231,7 @@ def _gather_by_bucket(loss, rows, local, counts, starts, data, parts, part_weigh
 
 @njit(**INTERNAL)
 def _side_loss(loss, sums, delta, start, stop, more_start, more_stop, parts, part_weights, update, growth):
-    """The loss of one child, from its sums or from its rows, which stand in two spans."""
+    """Return the loss of one child, from its sums or from its rows, which are two ranges of the gathered rows."""
     n_outputs = update.shape[0]
     if is_additive(loss):
         return additive_loss(loss, sums, n_outputs, delta, update)
@@ -249,6 +247,7 @@ def _side_loss(loss, sums, delta, start, stop, more_start, more_stop, parts, par
 
 @njit(**PUBLIC)
 def sum_rows(rows, stats, out):
+    """Sum the statistics of the rows."""
     for p in range(stats.shape[1]):
         out[p] = 0.0
         for j in range(rows.shape[0]):
@@ -257,7 +256,10 @@ def sum_rows(rows, stats, out):
 
 @njit(**INTERNAL)
 def _lowest_squared_error(left, right, counts, size, n_rows, min_samples_leaf):
-    """The general search of `best_threshold` in its most frequent case, three times as fast."""
+    """Return the lowest loss and its threshold for squared error without missing values.
+
+    `_lowest_loss` covers this most frequent case too, but takes three times as long.
+    """
     best, best_t = np.inf, 0
     for t in range(size):
         if counts[t] < min_samples_leaf or n_rows - counts[t] < min_samples_leaf:
@@ -274,7 +276,7 @@ def _lowest_squared_error(left, right, counts, size, n_rows, min_samples_leaf):
 
 @njit(**PUBLIC)
 def unsplit_loss(rows, data, parameters, scratch):
-    """Return the change of the loss if the leaf were updated as a whole: a split has to do better."""
+    """Return the change of the loss if the leaf were updated as a whole, which a split should improve on."""
     loss, n_rows, sums = parameters.loss, rows.shape[0], scratch.sides[0]
     parts, part_weights = scratch.parts, scratch.part_weights
     sum_rows(rows, data.stats, sums)
@@ -292,7 +294,7 @@ def unsplit_loss(rows, data, parameters, scratch):
 
 @njit(**INLINED)
 def _lowest_loss(rows, missing_code, size, present, stats, parameters, scratch):
-    """Compare the children at all thresholds; return what `best_threshold` returns."""
+    """Compare the children at all thresholds; return loss, code and missing_left of the best one."""
     n_rows, n_stats = rows.shape[0], stats.shape[1]
     sums, right_sums, counts, sides = scratch.sums, scratch.right_sums, scratch.counts, scratch.sides
     loss, min_samples_leaf = parameters.loss, parameters.min_samples_leaf
@@ -300,7 +302,7 @@ def _lowest_loss(rows, missing_code, size, present, stats, parameters, scratch):
     missing_bucket = size + 1
     n_known = counts[size]
     has_missing = counts[missing_bucket] > 0
-    # The last round separates the missing values from all others.
+    # The last round separates the missing values from all other values.
     for t in range(size + 1 if has_missing else size):
         for missing_left in range(2 if has_missing and t < size else 1):
             n_left = counts[t] + (n_rows - n_known if missing_left == 1 else 0)
@@ -337,18 +339,43 @@ def _lowest_loss(rows, missing_code, size, present, stats, parameters, scratch):
 
 @njit(**PUBLIC)
 def best_threshold(rows, codes, missing_code, data, parameters, state, scratch):
-    """Return loss, code and whether missing values go left of the best threshold; the loss is inf if none is.
+    """Return the loss and the code of the best threshold, and whether missing values go left of it.
 
-    ``codes`` are those of the feature, ``rows`` those of the leaf.
+    Parameters
+    ----------
+    rows : ndarray of shape (n_leaf_rows,), int32
+        Rows of the leaf.
+    codes : ndarray of shape (n_samples,), int32
+        Codes of the feature.
+    missing_code : int
+        Code of missing values.
+    data, parameters, state, scratch
+        The arguments of `grow_family`.
+
+    Returns
+    -------
+    loss : float
+        Change of the loss; infinite if no threshold is allowed.
+    code : int
+        Codes below it go left.
+    missing_left : bool
     """
     n_rows, stats = rows.shape[0], data.stats
     loss, random = parameters.loss, parameters.rule == RANDOM
-    additive = is_additive(loss)
-    if additive and random and missing_code < FEW_CODES and missing_code * 4 < n_rows:
-        size = _sum_codes(rows, codes, missing_code, stats, parameters.split_try, state, scratch)
-    else:
-        size = _sum_buckets(rows, codes, missing_code, stats, parameters, state, scratch)
+    local, thresholds = scratch.local, scratch.thresholds
     sums, right_sums, counts = scratch.sums, scratch.right_sums, scratch.counts
+    additive = is_additive(loss)
+    # Pass single arrays instead of ``scratch``: each call updates the reference count of every array in a tuple.
+    if additive and random and missing_code < FEW_CODES and missing_code * 4 < n_rows:
+        n_try, code_sums, code_counts = parameters.split_try, scratch.code_sums, scratch.code_counts
+        size = _sum_codes(
+            rows, codes, missing_code, stats, n_try, state, code_sums, code_counts, thresholds, sums, counts
+        )
+    else:
+        bits, table = scratch.bits, scratch.table
+        size = _sum_buckets(
+            rows, codes, missing_code, stats, parameters, state, local, bits, table, thresholds, sums, counts
+        )
     has_missing = counts[size + 1] > 0
     if size == 0 and (not has_missing or counts[0] == 0):
         return np.inf, np.int64(-1), False
@@ -357,11 +384,11 @@ def best_threshold(rows, codes, missing_code, data, parameters, state, scratch):
     if not additive:
         buckets, starts = counts[: size + 2], scratch.starts
         present = _gather_by_bucket(
-            loss, rows, scratch.local, buckets, starts, data, scratch.parts, scratch.part_weights
+            loss, rows, local, buckets, starts, data, scratch.parts, scratch.part_weights
         )
     _sum_from_both_ends(size, sums, right_sums, counts)
     if loss == SQUARED_ERROR and random and not has_missing:
         min_samples_leaf = parameters.min_samples_leaf
         best, t = _lowest_squared_error(sums, right_sums, counts, size, n_rows, min_samples_leaf)
-        return best, scratch.thresholds[t], False
+        return best, thresholds[t], False
     return _lowest_loss(rows, missing_code, size, present, stats, parameters, scratch)
