@@ -44,7 +44,7 @@ from skglex._kernels.subsets import (
 from skglex._leaves import Background, Grid
 from skglex._leaves._weighting import subset_ranks
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RNG = np.random.default_rng(0)
 pytestmark = pytest.mark.plain
 
