@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from _fuzz import hand_built, read, scale_of
+from tests.support.hand_built import hand_built, read, scale_of
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skglex._decomposition import Decomposition, average_out

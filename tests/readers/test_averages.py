@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 import xgboost as xgb
 from lightgbm import LGBMRegressor
-from skglex._readers._sum import last_left
+from skglex._readers._averages import last_left
 from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestClassifier,

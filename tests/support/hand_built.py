@@ -13,6 +13,7 @@ import xgboost as xgb
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
 from skglex._readers._registry import SourceModel
+from skglex._response import Response
 from tests.support.oracles import subsets, to_float32
 
 FLOAT32 = np.finfo(np.float32)
@@ -91,11 +92,13 @@ class HandBuilt:
 
 def read(model: HandBuilt) -> SourceModel:
     """Read a `HandBuilt` model; the tests register this reader."""
+    ensemble = to_leaves(model.nodes, less_equal=model.less_equal, as_float32=model.as_float32)
     return SourceModel(
-        ensemble=to_leaves(model.nodes, less_equal=model.less_equal, as_float32=model.as_float32),
+        ensemble=ensemble,
         input=InputSpec(n_features=model.n_features),
         margin=model.margin,
         output=model.margin,
+        response=Response(n_outputs=ensemble.n_outputs),
     )
 
 
