@@ -74,7 +74,7 @@ class TestContract(ReaderContract):
         return phi[:, :, 1:] if phi.shape[2] == 2 else phi, None, None
 
     def output(self, estimator, rows):
-        if isinstance(getattr(estimator, "estimator_", estimator), IsolationForest):
+        if hasattr(estimator, "score_samples"):
             return np.column_stack([estimator.score_samples(rows), estimator.decision_function(rows)])
         return super().output(estimator, rows)
 

@@ -114,7 +114,7 @@ def complete(case, decomposer):
         return np.asarray(read.margin(X), dtype=float).reshape(len(X), -1)
 
     case.margin = margin
-    case.error = float(rounding_of(read).max()) * 2**d
+    case.error = float(rounding_of(read.ensemble).max()) * 2**d
     if case.weighting == "empirical":
         case.game = lambda X: brute_force_game(margin, X, case.background, case.weight)
     elif "xgboost" not in type(case.model).__module__:
