@@ -198,7 +198,7 @@ def test_failed_fits_leave_the_object_as_it_was(kind, error, monkeypatch):
 
 def test_warnings_point_at_the_call():
     """Warnings name the line that calls fit."""
-    with pytest.warns(UserWarning, match="fitted already") as caught:
+    with pytest.warns(UserWarning, match="is cloned and fitted again") as caught:
         GlexDecomposer(MODEL).fit(X, Y)
     with pytest.warns(UserWarning, match="all features") as more:
         FeatureRemover(MODEL, list(range(5))).fit(X)

@@ -21,7 +21,7 @@ from skglex._kernels.component_tables import (
 )
 from skglex._leaves import CoalitionWeights, LeafEnsemble, Players
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, scaled, table_chunks, weight_chunks
-from skglex.components._component import Axis
+from skglex.components import Axis
 
 # Components whose axes or tables one task works on.
 _COMPONENTS_PER_TASK = 32

@@ -185,7 +185,7 @@ def test_deep_trees(data):
     local = GlexDecomposer(model, max_interaction=2).fit(wide)
     rows = as_frame(wide)
     dec = GlexDecomposer(model, max_interaction=2).fit(rows)
-    assert local._decomposition.players.wide.any()
+    assert local._decomposition.players.long_path.any()
     same(dec.transform(rows), local.transform(wide))
     same(dec.partial_dependence("a", rows), local.partial_dependence("a", wide))
     with pytest.raises(ValueError, match="fit with n_background"):

@@ -136,7 +136,7 @@ def test_predictions_that_stop_early_are_refused():
 def test_leaves_that_are_not_finite_are_refused(value):
     model = booster(data=np.nan_to_num(X))
     model.set_leaf_output(0, 1, value)
-    with pytest.raises(ValueError, match=f"the Booster has leaves of the value {value}"):
+    with pytest.raises(ValueError, match=f"the Booster has leaves with the value {value}"):
         decompose(model)
 
 

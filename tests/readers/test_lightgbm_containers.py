@@ -142,7 +142,7 @@ def test_nullable_and_polars_frames(model_of):
     polars = pl.DataFrame(X, schema=list("abcde"))
     np.testing.assert_array_equal(total(decompose(model, background=polars), polars), expected)
     for kind in (pl.Categorical, pl.String):
-        with pytest.raises(ValueError, match="LightGBM takes numbers only from a polars"):
+        with pytest.raises(ValueError, match="LightGBM accepts only numeric columns in a polars"):
             decompose(
                 booster(data=np.nan_to_num(X) * [0, 1, 1, 1, 1]),
                 background=polars.with_columns(a=pl.lit("x", kind)),

@@ -135,7 +135,7 @@ def refused_models():
     yield TypeError, "member Pipeline", voting(make_pipeline(SimpleImputer(), tree)).fit(X, Y)
     yield (
         ValueError,
-        "whose member has missing=-999.0",
+        "with a member whose input has missing=-999.0",
         voting(xgb.XGBRegressor(n_estimators=2, missing=-999), tree).fit(X, Y),
     )
     yield (
