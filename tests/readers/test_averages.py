@@ -106,7 +106,7 @@ def test_categories_that_members_take_in_different_ways():
     """This holds even if the other member uses other columns only."""
     codes = xgb.XGBRegressor(n_estimators=3, feature_types=["q", "q", "q", "c"])
     model = voting(codes, DecisionTreeRegressor(max_depth=1)).fit(X, Y + 3 * (X[:, 3] > X[:, 3].min()))
-    with pytest.raises(ValueError, match="take categories in different ways"):
+    with pytest.raises(ValueError, match="treat categories in different ways"):
         GlexDecomposer(model).fit(X)
 
 

@@ -145,7 +145,7 @@ def refused_models():
     )
     yield (
         ValueError,
-        "different categories in column 3, or some of them numbers",
+        "different categories in column 3, or of which some treat",
         voting(HistGradientBoostingRegressor(**HIST, categorical_features=[3]), tree).fit(X, Y),
     )
     light = LGBMRegressor(n_estimators=2, verbose=-1)
