@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explained:
-    """What inspection, plots and exports may use of a fitted decomposer, beside its public methods.
+    """Hold what inspection, plots and exports may use of a fitted decomposer, beside its public methods.
 
     Attributes
     ----------

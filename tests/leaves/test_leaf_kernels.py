@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from tests.support.hand_built import hand_built, read, scale_of
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skglex._decomposition import Decomposition, average_out
@@ -18,6 +17,7 @@ from skglex._leaves import Background, LeafGames, LeafSum, PathDependent, assign
 from skglex._leaves._patterns import GROUP_BITS
 from skglex._utils import DEFAULT_EXECUTION, budgets
 from skglex.exceptions import ZeroCoverWarning
+from tests.support.hand_built import hand_built, read, scale_of
 
 # Rounding of sums of a few hundred terms, relative to the largest margin there may be.
 PRECISION = 1e-13

@@ -6,7 +6,6 @@ import pytest
 import scipy.sparse as sp
 import xgboost as xgb
 from lightgbm import LGBMRegressor
-from skglex._readers._averages import last_left
 from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -20,6 +19,7 @@ from sklearn.tree import (
 
 from skglex import FeatureRemover, GlexDecomposer
 from skglex._leaves._grid import Grid
+from skglex._readers._averages import last_left
 from tests.readers.sklearn_models import (
     BINARY,
     EXACT,
