@@ -82,7 +82,7 @@ def _per_partition(method: Callable[..., Any], example_row: Callable[[Any, Any],
         if not is_dask(X):
             return method(self, *args, **kwargs)
         kwargs.pop("X", None)
-        from skglex._dask._rows import map_rows
+        from skglex._dask._lazy_methods import map_rows
 
         before = args if not args or args[-1] is not X else args[:-1]
         return map_rows(self, method.__name__, X, before, kwargs, example_row)

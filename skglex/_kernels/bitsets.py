@@ -1,4 +1,4 @@
-"""The background as bit sets (`skglex._kernels.arguments.BitSets`): count the rows that violate few players.
+"""Hold the background as bit sets (`skglex._kernels.arguments.BitSets`): count the rows that violate few players.
 
 The rows that meet a condition are one bit set or, for an interval, the difference of two. Intersections and unions of
 bit sets handle 64 rows in one operation.

@@ -1,4 +1,4 @@
-r"""Weights E(P \ V) of a leaf, for coalitions V of the players on its path P.
+r"""Compute the weights E(P \ V) of a leaf, for coalitions V of the players on its path P.
 
 E(P \ V) is the weight with which the leaf's conditions outside V hold. It is what the leaf pays when the features of V
 are fixed to values that meet their conditions and the others are averaged out. Coalitions are bit masks over the

@@ -1,4 +1,4 @@
-"""Tables of components over the bins: build them from the corners of boxes, look them up, average them.
+"""Build the tables of components over the bins from the corners of boxes, look them up, and average them.
 
 The term of a leaf for V in S is a constant on the box of the leaf's conditions on V, and 0 elsewhere. It is added at
 the corners of the box only, with alternating signs. One running sum per axis then turns corners into values, so a leaf

@@ -1,4 +1,4 @@
-"""Leaves whose paths are too long for a table of patterns: solve the patterns that occur in a block of rows."""
+"""Solve leaves whose paths are too long for a table: compare the patterns that occur in a block of rows."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""Components without a table over the bins: add the terms of their leaves, for the rows at hand.
+r"""Stream components that have no table over the bins: add the terms of their leaves, for some rows.
 
 The term of a leaf in component S depends on the set A of the players in S whose conditions the row meets: it is
-(-1)^|S| Z[A], with Z[A] the sum of (-1)^|V| E(P \\ V) over V in A.
+(-1)^|S| Z[A], with Z[A] the sum of (-1)^|V| E(P \ V) over V in A.
 """
 
 import numpy as np

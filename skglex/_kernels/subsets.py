@@ -1,4 +1,4 @@
-"""Subsets of a leaf's players as bit masks: list them, rank them, sum over them, number the ones that occur."""
+"""List, rank and sum over the subsets of a leaf's players, as bit masks, and number those that occur."""
 
 import numpy as np
 

@@ -12,7 +12,7 @@ from skglex._input import LARGEST_ZERO, InputSpec
 from skglex._leaves import Grid, LeafEnsemble
 from skglex._readers import SourceModel
 from skglex._response import Isolation, Response, split_link
-from skglex.export._forest import Forest, Splits, drop_removed_splits, forest_of_trees
+from skglex.export._debiased_forest import Forest, Splits, drop_removed_splits, forest_of_trees
 from skglex.export._onnx_graph import Graph
 from skglex.export._rebuild_trees import rebuild_trees
 

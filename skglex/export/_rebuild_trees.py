@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._leaves import LeafEnsemble
-from skglex.export._forest import Forest, Splits
+from skglex.export._debiased_forest import Forest, Splits
 
 # Lower bound that marks an empty interval.
 _NOWHERE = np.iinfo(np.int64).max

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._readers import booster_json, parse_trees, tree_section, trees_used_by_predict
-from skglex.export._forest import Forest, drop_removed_splits
+from skglex.export._debiased_forest import Forest, drop_removed_splits
 
 if TYPE_CHECKING:
     import xgboost as xgb

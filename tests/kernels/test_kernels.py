@@ -1,7 +1,7 @@
 """The kernels beside plain NumPy statements of the same, and as plain Python; none is left out.
 
 Those over trees and leaves are in `test_leaf_kernels.py`, those of the random planted forest in
-`planted/kernels`, those that take splits out of trees in `export/test_forest.py`.
+`planted/kernels`, those that take splits out of trees in `export/test_debiased_forest.py`.
 """
 
 import os
@@ -259,14 +259,14 @@ def test_ranked_shares_of_the_background(max_order, equal):
 
 def public_kernels():
     package = ROOT / "skglex"
-    for path in sorted([*package.glob("_kernels/[a-z]*.py"), *package.glob("_planted/_kernels/[a-z]*.py")]):
+    for path in sorted(package.glob("_kernels/[a-z]*.py")):  # `planted/kernels` has its own.
         yield from re.findall(r"^@njit.*\ndef ([a-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("kernel", [*public_kernels()])
 def test_every_kernel_has_a_plain_statement(kernel):
     """By its name in the test that has it."""
-    names = ("kernels/test_kernels", "leaves/test_leaf_kernels", "export/test_forest")
+    names = ("kernels/test_kernels", "leaves/test_leaf_kernels", "export/test_debiased_forest")
     files = [(ROOT / "tests" / f"{name}.py").read_text(encoding="utf-8") for name in names]
     assert any(re.search(rf"\b{kernel}\b", text) for text in files)
 

@@ -151,7 +151,7 @@ def refused_models():
     light = LGBMRegressor(n_estimators=2, verbose=-1)
     yield (
         ValueError,
-        "some members, not all, cast integers to float32",
+        "only some members cast integers to float32",
         voting(light, HistGradientBoostingRegressor(**HIST)).fit(X, Y),
     )
 

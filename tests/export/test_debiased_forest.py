@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skglex.export._forest import Forest, drop_removed_splits, forest_of_trees
+from skglex.export._debiased_forest import Forest, drop_removed_splits, forest_of_trees
 from skglex.export._rebuild_trees import rebuild_trees
 from tests.export.debiased_models import MODELS, read
 

@@ -186,7 +186,7 @@ def test_dask_is_not_imported_without_a_collection():
         "X = np.random.default_rng(0).normal(size=(50, 2))\n"
         "m = xgb.XGBRegressor(n_estimators=2).fit(X, X[:, 0])\n"
         "skglex.GlexDecomposer(m).fit(X).shap_values(X)\n"
-        "assert 'skglex._dask._rows' not in sys.modules\n"
+        "assert 'skglex._dask._lazy_methods' not in sys.modules\n"
         "assert 'skglex._dask._background' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
