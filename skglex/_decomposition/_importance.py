@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition._decomposition import Decomposition
+from skglex._input import iter_binned
 from skglex._kernels.component_tables import mean_absolute
 from skglex._leaves import Background, BackgroundLike
-from skglex._utils import DEFAULT_EXECUTION, Execution, rows_at_a_time
+from skglex._utils import DEFAULT_EXECUTION, Execution
 
 # Components whose means `top_components` computes at a time.
 _BATCH = 64
@@ -64,12 +65,10 @@ def _component_means(
     if len(streamed):
         width = len(streamed) * n_outputs
         total = np.zeros(width)
-        size = rows_at_a_time(width)
-        for start in range(0, len(weight), size):
-            some = np.ascontiguousarray(bins[:, start : start + size])
-            values = np.empty((width, some.shape[1]))
+        for start, stop, some in iter_binned(bins, width):
+            values = np.empty((width, stop - start))
             decomposition.components(some, chosen[streamed], values, execution=execution)
-            total += np.abs(values, out=values) @ weight[start : start + size]
+            total += np.abs(values, out=values) @ weight[start:stop]
         out[streamed] = total.reshape(n_outputs, -1).T / weight.sum()
     return out
 
@@ -96,11 +95,9 @@ def _shapley_means(
 ) -> NDArray[np.float64]:
     bins, weight = background.bins, background.weight
     total = np.zeros((decomposition.n_outputs, decomposition.n_players))
-    size = rows_at_a_time(total.size)
-    for start in range(0, len(weight), size):
-        part = np.ascontiguousarray(bins[:, start : start + size])
+    for start, stop, part in iter_binned(bins, total.size):
         values = decomposition.shapley(part, execution=execution)
-        total += np.abs(values, out=values) @ weight[start : start + size]
+        total += np.abs(values, out=values) @ weight[start:stop]
     return np.asarray(total.T / weight.sum())
 
 
