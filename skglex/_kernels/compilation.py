@@ -53,7 +53,7 @@ def _compile(function: _Function, **options: Any) -> Any:
     if cache_folder() is None:
         _warn_once()
     else:
-        compiled._cache = _Cache(function)
+        vars(compiled)["_cache"] = _Cache(function)
     return compiled
 
 
