@@ -267,3 +267,8 @@ def test_the_strongest_of_many_components():
     assert dec["x13:x14"] in strongest
     expected = np.argsort(-dec.component_importances_, kind="stable")[:3]
     assert strongest == [dec.components_[int(i)] for i in expected]
+
+
+def test_features_that_no_path_joins_have_no_component():
+    model = xgb.XGBRegressor(n_estimators=20, max_depth=1).fit(X, Y)
+    assert all(component.order == 1 for component in GlexDecomposer(model).fit(X).components_)

@@ -7,7 +7,7 @@ The term of a leaf in component S depends on the set A of the players in S whose
 import numpy as np
 
 from skglex._kernels.coalitions import signed_weight
-from skglex._kernels.compilation import njit
+from skglex._kernels.compilation import kernel
 from skglex._kernels.patterns import BLOCK, leaf_pattern, violations
 from skglex._kernels.subsets import (
     count_members,
@@ -19,7 +19,7 @@ from skglex._kernels.subsets import (
 )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def component_pattern_tables(
     leaf_bits, tables, columns, column_mask, paths, players, value, coalitions, g0, g1
 ):
@@ -52,7 +52,7 @@ def component_pattern_tables(
                         tables.values[at + columns.position[i]] += sign * z[mask & met]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def stream_components(
     bins, conditions, leaves, paths, players, values, coalitions, components, n_outputs, r0, r1, out
 ):
