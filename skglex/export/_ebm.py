@@ -111,6 +111,11 @@ def _check_exportable(view: Explained) -> str:
             "the model treats zeros as missing (zero_as_missing=True), but an EBM only NaN: train the model with NaN "
             "for missing values"
         )
+    if any(None in values.tolist() for values in source.input.categories.values()):
+        raise ValueError(
+            "the model has a category of its own for None (null), but an EBM counts None as missing: replace None by a "
+            "string before training"
+        )
     several = view.n_outputs > 1
     if source.response.link not in _LINKS or several != (source.response.link == "softmax"):
         raise ValueError(

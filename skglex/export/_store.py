@@ -196,6 +196,11 @@ def _plain(value: Any, role: str) -> Any:
     )
 
 
+def _plain_category(value: Any) -> Any:
+    """Return a category as JSON can hold it; None is a category of scikit-learn's histogram boosting."""
+    return None if value is None else _plain(value, "category")
+
+
 def _write_spec(spec: InputSpec, used: set[int], names: list[str]) -> dict[str, Any]:
     if encoded := used.intersection(spec.encoders):
         raise ValueError(
@@ -208,11 +213,11 @@ def _write_spec(spec: InputSpec, used: set[int], names: list[str]) -> dict[str, 
     description["missing"] = None if np.isnan(spec.missing) else _plain(float(spec.missing), "missing value")
     description["missing_zeros"] = sorted(int(j) for j in spec.missing_zeros)
     description["categories"] = {
-        int(j): [_plain(v, "category") for v in np.asarray(values).tolist()]
+        int(j): [_plain_category(v) for v in np.asarray(values).tolist()]
         for j, values in spec.categories.items()
     }
     if spec.frame_categories is not None:
         description["frame_categories"] = [
-            [_plain(v, "category") for v in np.asarray(values).tolist()] for values in spec.frame_categories
+            [_plain_category(v) for v in np.asarray(values).tolist()] for values in spec.frame_categories
         ]
     return description

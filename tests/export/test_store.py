@@ -138,8 +138,10 @@ def own_categories():
 
 
 def test_stored_categories_of_scikit_learn(tmp_path):
-    decomposer = GlexDecomposer(own_categories().fit(FRAME, Y), max_interaction=None).fit(FRAME)
-    assert np.array_equal(stored(decomposer, tmp_path).evaluate(FRAME), decomposer.transform(FRAME))
+    with_none = FRAME.assign(c=FRAME["c"].astype(object).where(FRAME["a"] < 1, None))  # None is a category.
+    for frame in (FRAME, with_none):
+        decomposer = GlexDecomposer(own_categories().fit(frame, Y), max_interaction=None).fit(frame)
+        assert np.array_equal(stored(decomposer, tmp_path).evaluate(frame), decomposer.transform(frame))
 
 
 def test_catboosts_own_encoding_cannot_be_stored(tmp_path):
