@@ -297,6 +297,14 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         self._decomposition.prepare_copies(self._execution)
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "_cache" in state:
+            # A copy computes importances again, unless the background stays in Dask partitions.
+            kept = () if self._fitted.background.copied else ("component_importances", "feature_importances")
+            state["_cache"] = {name: self._cache[name] for name in kept if name in self._cache}
+        return state
+
     def _decompose(self) -> Decomposition:
         """Split the leaves into the components of features, or of groups of features."""
         ensemble, groups = self._fitted.source.ensemble, self._groups

@@ -24,7 +24,9 @@ from skglex._input import (
     iter_bins,
     map_chunks,
     name_categories,
+    pack_row,
     take_rows,
+    unpack_row,
 )
 from skglex._leaves import (
     Background,
@@ -76,6 +78,12 @@ class FittedModel:
     background: BackgroundLike = None  # type: ignore[assignment]
     background_rows: NDArray[np.int64] = None  # type: ignore[assignment]
     row: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "row": pack_row(self.row)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "row": unpack_row(state["row"])})
 
     @property
     def grid(self) -> Grid:

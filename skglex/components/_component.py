@@ -10,6 +10,8 @@ from typing import Any, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._utils import without_cached
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -132,6 +134,9 @@ class Component:
         self._position = position
         self.name = name
         self.features = features
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_cached(self)
 
     @property
     def order(self) -> int:
