@@ -154,8 +154,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     All methods with rows X as an argument are lazy on Dask arrays and data frames: they return Dask collections.
 
     The margin is on the link scale: log-odds for a binary classifier, one score per class for a multiclass
-    classifier, the logarithm for Poisson, gamma and Tweedie regression. If the model was trained with
-    ``base_margin``, the decomposition does not include the ``base_margin``.
+    classifier, the logarithm for Poisson, gamma and Tweedie regression. An offset of rows
+    (``base_margin``, ``init_score``, ``baseline``) is not part of the decomposition; `FeatureRemover` takes one.
 
     References
     ----------
