@@ -501,31 +501,45 @@ class FeatureRemover(BaseTreeModelEstimator):
         Parameters
         ----------
         input_dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-            Type of the input ``X`` of shape (n_samples, n_features). ``X`` contains all features; the removed
-            features may have any value. float32 is exact for models that cast to float32 anyway (XGBoost,
-            scikit-learn's trees). Categories are passed as codes (positions in the model's categories), and unknown
-            categories as missing values.
+            Type of the input ``X``. float32 is allowed only for models that cast to float32 anyway (XGBoost, CatBoost,
+            scikit-learn's trees and forests), since rounding the input changes the predictions of others.
 
         Returns
         -------
         onnx.ModelProto
-            The model. Its outputs are ``margin`` and, for a classifier, ``label`` and ``probabilities``; for an
-            isolation forest, ``label`` and ``scores``; otherwise ``variable``.
+            The model. Its input ``X`` of shape (n_samples, n_features) contains all columns after the preprocessing of
+            a pipeline; the removed ones may have any value. Categories are passed as codes (positions in the model's
+            categories), and unknown categories as missing values. Missing values are NaN. If `fit` got sparse rows (or
+            a pipeline made them) and the model takes the entries that they leave out as missing, zeros are missing.
+
+            Its outputs are ``margin`` and, for a classifier, ``label`` and ``probabilities``; for an isolation forest,
+            ``label`` and ``scores``; otherwise ``variable``. ``doc_string`` describes the model, and
+            ``metadata_props`` holds, as JSON, ``feature_names``, ``removed_features``, ``categories`` (by feature, in
+            the order of their codes), ``preprocessing`` (the steps that have to be applied before), and
+            ``zero_is_missing``.
 
         Raises
         ------
         ImportError
             ``onnx`` is not installed.
+        ValueError
+            The model cannot be written as ONNX, or would be rounded by ``input_dtype``.
         """
         check_is_fitted(self)
-        from skglex.export import onnx_model
+        from skglex.export import onnx_metadata, onnx_model
 
+        description, metadata = onnx_metadata(
+            self._fitted, removed=self.removed_features_, strength=self.strength, weighting=self.weighting
+        )
         return onnx_model(
             replace(self._fitted.source, response=self._response),
             removed=np.isin(self._fitted.source.ensemble.grid.features, self._removed),
             leaf_weight=self._leaf_weight(),
             strength=self.strength,
             input_dtype=input_dtype,
+            zero_is_missing=self._fitted.zero_is_missing,
+            description=description,
+            metadata=metadata,
         )
 
     # -- helpers ------------------------------------------------------------------------------

@@ -112,6 +112,11 @@ def _check_exportable(view: Explained) -> str:
             "the model treats zeros as missing (zero_as_missing=True), but an EBM only NaN: train the model with NaN "
             "for missing values"
         )
+    if view.fitted.zero_is_missing:
+        raise ValueError(
+            "the model gets sparse rows and treats zeros as missing, but an EBM only NaN: train the model on dense "
+            "rows, for example with OneHotEncoder(sparse_output=False)"
+        )
     several = view.n_outputs > 1
     if source.response.link not in _LINKS or several != (source.response.link == "softmax"):
         raise ValueError(
