@@ -159,8 +159,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     All methods with rows X as an argument are lazy on Dask arrays and data frames: they return Dask collections.
 
     The margin is on the link scale: log-odds for a binary classifier, one score per class for a multiclass
-    classifier, the logarithm for Poisson, gamma and Tweedie regression. If the model was trained with
-    ``base_margin``, the decomposition does not include the ``base_margin``.
+    classifier, the logarithm for Poisson, gamma and Tweedie regression. An offset of rows
+    (``base_margin``, ``init_score``, ``baseline``) is not part of the decomposition; `FeatureRemover` takes one.
 
     References
     ----------
@@ -311,6 +311,14 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
                 empirical=self.weighting == "empirical",
             )
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "_cache" in state:
+            # A copy computes importances again, unless the background stays in Dask partitions.
+            kept = () if self._fitted.background.copied else ("component_importances", "feature_importances")
+            state["_cache"] = {name: self._cache[name] for name in kept if name in self._cache}
+        return state
 
     def _decompose(self, Xt: Any) -> Decomposition:
         """Split the leaves into the components of features, or of groups of features."""

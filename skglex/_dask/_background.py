@@ -77,6 +77,11 @@ class PartitionedBackground:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_parts": None, "_rows": None}
 
+    @property
+    def copied(self) -> bool:
+        """Return whether a pickled copy has the rows."""
+        return False
+
     def average(self, compute: Callable[[Background], NDArray[np.float64]]) -> NDArray[np.float64]:
         """Average over all rows; ``compute`` averages over the rows of one partition.
 

@@ -29,7 +29,7 @@ from skglex._leaves import (
     assign_players,
     group_patterns,
 )
-from skglex._utils import DEFAULT_EXECUTION, Execution, budgets
+from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, without_cached
 
 # Components outside of the list whose tables are kept for the next call.
 _KEPT_SINGLES = 32
@@ -78,7 +78,7 @@ class Decomposition:
         self._singles: dict[tuple[int, ...], ListedComponents] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_singles": {}}
+        return {**without_cached(self), "_singles": {}}
 
     @property
     def n_outputs(self) -> int:
@@ -179,6 +179,7 @@ class Decomposition:
 
         def fill_tables() -> None:
             if self._listed is not None:
+                self._listed.copies_need_tables = True
                 self._listed.tables(execution)
 
         self.weighting.prepare_copies(self.weights.games, fill_tables)

@@ -37,10 +37,15 @@ class ListedComponents:
         self._weights = weights
         self._layout: ComponentTables | None = None
         self._tables: ComponentTables | None = None
+        self.copies_need_tables = False
         self._filling = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_filling"}
+        state = {name: value for name, value in self.__dict__.items() if name != "_filling"}
+        if not self.copies_need_tables:
+            # A copy computes the tables again. So what is saved does not depend on what was looked at before.
+            state |= {"_layout": None, "_tables": None}
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -30,6 +30,8 @@ class BackgroundLike(Protocol):
         Number of rows of equal weight that average as precisely.
     weighting : Weighting
         The empirical weighting over these rows.
+    copied : bool
+        Whether a pickled copy has the rows.
     """
 
     @property
@@ -43,6 +45,10 @@ class BackgroundLike(Protocol):
     @property
     def weighting(self) -> Weighting:
         """Return the empirical weighting over these rows."""
+
+    @property
+    def copied(self) -> bool:
+        """Return whether a pickled copy has the rows."""
 
     def spread_rows(self, n: int) -> Background | None:
         """Return up to n evenly spaced rows if they are in this process, else None."""
@@ -81,6 +87,11 @@ class Background:
     def n_rows(self) -> int:
         """Return the number of rows."""
         return len(self.weight)
+
+    @property
+    def copied(self) -> bool:
+        """Return whether a pickled copy has the rows."""
+        return True
 
     @property
     def total(self) -> float:

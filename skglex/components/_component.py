@@ -10,7 +10,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._utils import import_optional
+from skglex._utils import import_optional, without_cached
 from skglex.components._component_names import ComponentNames
 
 
@@ -143,6 +143,9 @@ class Component:
         self._importance: Any = None  # computed on first access
         self.name = name
         self.features = features
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**without_cached(self), "_importance": None}
 
     @property
     def order(self) -> int:

@@ -116,6 +116,11 @@ def _check_exportable(view: Explained) -> str:
             "the model has a category of its own for None (null), but an EBM counts None as missing: replace None by a "
             "string before training"
         )
+    if view.fitted.zero_is_missing:
+        raise ValueError(
+            "the model gets sparse rows and treats zeros as missing, but an EBM only NaN: train the model on dense "
+            "rows, for example with OneHotEncoder(sparse_output=False)"
+        )
     several = view.n_outputs > 1
     if source.response.link not in _LINKS or several != (source.response.link == "softmax"):
         raise ValueError(

@@ -64,6 +64,7 @@ class StoredComponents:
     """
 
     def __init__(self, description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self._content = description, arrays
         self.version: str = description["version"]
         self.feature_names: list[str] = description["feature_names"]
         self.outputs: list[Any] | None = description["outputs"]
@@ -96,6 +97,13 @@ class StoredComponents:
         ]
         members = [tuple(sorted(map(names.index, c.features))) for c in made]
         self.components_ = Components(made, members, lookup, self._why_absent)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"content": self._content}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        description, arrays = state["content"]
+        StoredComponents.__init__(self, description, arrays)
 
     def __getitem__(self, key: Any) -> Component:
         """Return the component with a name, or with a tuple of features."""

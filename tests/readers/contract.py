@@ -202,6 +202,10 @@ class ReaderContract:
         for loaded in copies:
             assert_array_equal(GlexDecomposer(loaded, prefit=True).fit(self.X).transform(self.X), expected)
         assert_array_equal(pickle.loads(pickle.dumps(decomposer)).transform(self.X), expected)
+        io = pytest.importorskip("skops.io")
+        written = io.dumps(decomposer)
+        loaded = io.loads(written, trusted=io.get_untrusted_types(data=written))
+        assert_array_equal(loaded.transform(self.X), expected)
 
     @pytest.mark.parametrize("features", [[0], [0, 3]])
     def test_partial_dependence_equals_scikit_learns(self, name, features, model_of):
