@@ -18,6 +18,8 @@ from skglex.plotting._style import number
 MAX_LEVELS = 5
 # Fewer rows do not show reliably which range a feature has, and whether all its values are integers.
 MANY_ROWS = 50
+# Larger numbers count as infinite: an axis cannot reach them.
+_LARGEST = 1e100
 
 
 class Rows:
@@ -35,9 +37,9 @@ class Rows:
 
     def bins(self, axis: Axis) -> NDArray[np.int64]:
         """Return the bin of every row along an axis."""
-        full = self.decomposer.feature_axis(axis.feature)
-        model_bins = self._bins[self.view.used_feature(axis.feature)]
-        return np.asarray(bins_along(axis, full.edges)[model_bins])
+        used_feature = self.view.used_feature(axis.feature)
+        # The edges of an axis leave out the bins that no number can reach; the bins of rows count them.
+        return np.asarray(bins_along(axis, self.view.grid.edges(used_feature))[self._bins[used_feature]])
 
     def values(self, feature: str) -> NDArray[np.float64]:
         """Return the values of a numeric feature, or the codes of a categorical one; missing values are NaN."""
@@ -197,10 +199,15 @@ def _range(
 ) -> tuple[float, float]:
     """Return the range of a numeric axis.
 
-    It is the range of the values if they are many. Else it contains the edges, with a margin, and the values.
+    It is the range of the values if they are many. Else it contains the edges, with a margin, and the values. Values
+    far from all edges and from most values do not set it: they would squeeze everything else.
     """
-    finite = edges[np.isfinite(edges)]
-    values = np.empty(0) if values is None else values[np.isfinite(values)]
+    finite = edges[np.abs(edges) < _LARGEST]
+    values = np.empty(0) if values is None else values[np.abs(values) < _LARGEST]
+    points = np.concatenate([finite, np.quantile(values, [0.05, 0.95])]) if len(values) else finite
+    if len(points):
+        far = 10 * max(points.max() - points.min(), float(np.abs(points).max()) / 10)
+        values = values[(values >= points.min() - far) & (values <= points.max() + far)]
     if len(values) >= MANY_ROWS:
         low, high = float(values.min()) - 0.5 * whole, float(values.max()) + 0.5 * whole
         if low < high:

@@ -70,7 +70,7 @@ class ComponentDisplay:
         decomposer: Any,
         features: Any,
         *,
-        class_: Any = None,
+        output: Any = None,
         X: Any = None,
         subsample: int = 200,
         missing: str | bool = "auto",
@@ -88,8 +88,8 @@ class ComponentDisplay:
         features : str, tuple, Component, or list of these
             A component: its name, the tuple of its features, or the component itself. A list of components is drawn
             as a grid. ``("hr", "temp")`` is the interaction, ``["hr", "temp"]`` are the two main effects.
-        class_ : object, default=None
-            The class (or the position of the output). Required if the model has several outputs.
+        output : object, default=None
+            The class, or the name or position of the output. Required if the model has several outputs.
         X : array-like or data frame of shape (n_samples, n_features), default=None
             Rows that are drawn as points. 50 or more rows also set the range of the axes, and name the levels of
             numeric features. If a numeric feature has only integer values in X, the borders of its bins are drawn
@@ -115,7 +115,7 @@ class ComponentDisplay:
         """
         require_matplotlib()
         view = explained(decomposer)
-        output = view.output_position(class_, "class_")
+        position = view.output_position(output, "output")
         components = [
             key if isinstance(key, Component) else decomposer.components_[key]
             for key in (features if isinstance(features, list) else [features])
@@ -126,8 +126,8 @@ class ComponentDisplay:
         drawn = rows.subsample(subsample) if rows is not None and subsample > 0 else None
         panels: list[Panel] = []
         for component in components:
-            panels += make_panels(decomposer, component, output, rows=rows, drawn=drawn, missing=missing)
-        display = cls(panels, label=margin_label(view, class_))
+            panels += make_panels(decomposer, component, position, rows=rows, drawn=drawn, missing=missing)
+        display = cls(panels, label=margin_label(view, output))
         return display.plot(ax=ax, background=background, same_scale=same_scale, n_cols=n_cols)
 
     def plot(

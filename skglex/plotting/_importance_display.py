@@ -80,7 +80,7 @@ class ImportanceDisplay:
         decomposer: Any,
         kind: str = "component",
         *,
-        class_: Any = None,
+        output: Any = None,
         k: int = 15,
         shap: bool = True,
         ax: Any = None,
@@ -94,8 +94,8 @@ class ImportanceDisplay:
         kind : {"component", "order"}, default="component"
             ``"component"`` draws one bar per component, ``"order"`` one bar per feature, stacked by order. The
             orders are those of the decomposer's components (``max_interaction``).
-        class_ : object, default=None
-            The class (or the position of the output), if the model has several outputs. None: the sum over all
+        output : object, default=None
+            The class, or the name or position of the output, if the model has several outputs. None: the sum over all
             outputs.
         k : int, default=15
             Draw at most that many bars.
@@ -113,11 +113,11 @@ class ImportanceDisplay:
         if kind not in ("component", "order"):
             raise ValueError(f"kind must be 'component' or 'order'; got {kind!r}")
         view = explained(decomposer)
-        label = margin_label(view, class_)
-        if class_ is None and view.output_labels is not None:
+        label = margin_label(view, output)
+        if output is None and view.output_labels is not None:
             label = "margin, sum over all outputs"
         components = decomposer.components_
-        importances = _of_output(view, decomposer.component_importances_, class_)
+        importances = _of_output(view, decomposer.component_importances_, output)
         if kind == "component":
             order = np.argsort(-importances, kind="stable")[:k]
             names = [" × ".join(components[int(i)].features) for i in order]
@@ -125,7 +125,7 @@ class ImportanceDisplay:
         features = decomposer.explained_features_
         heights = sum_by_feature_and_order(view.decomposition, importances)
         ranking = np.argsort(-heights.sum(axis=1), kind="stable")[:k]
-        phi = _of_output(view, decomposer.feature_importances_, class_)[ranking] if shap else None
+        phi = _of_output(view, decomposer.feature_importances_, output)[ranking] if shap else None
         orders = [q for q in range(1, heights.shape[1] + 1) if heights[:, q - 1].any()]
         heights = heights[np.ix_(ranking, np.array(orders, dtype=int) - 1)]
         return cls([features[i] for i in ranking], heights, orders=orders, shap=phi, label=label).plot(ax=ax)
@@ -181,9 +181,9 @@ class ImportanceDisplay:
         self.ax_.legend(loc="lower right", fontsize="small")
 
 
-def _of_output(view: Explained, values: NDArray[np.float64], class_: Any) -> NDArray[np.float64]:
+def _of_output(view: Explained, values: NDArray[np.float64], output: Any) -> NDArray[np.float64]:
     """Return the importances of one output, or their sum over all outputs if there are several and none is chosen."""
-    if values.ndim == 2 and class_ is None:
+    if values.ndim == 2 and output is None:
         return np.asarray(values.sum(axis=1))
-    output = view.output_position(class_, "class_")
-    return values if values.ndim == 1 else np.asarray(values[:, output])
+    position = view.output_position(output, "output")
+    return values if values.ndim == 1 else np.asarray(values[:, position])

@@ -86,7 +86,7 @@ class ShapDisplay:
         feature: Any,
         X: Any,
         *,
-        class_: Any = None,
+        output: Any = None,
         colour_by: Any = None,
         subsample: int = 2000,
         missing: str | bool = "auto",
@@ -103,8 +103,8 @@ class ShapDisplay:
             Name or position of the feature.
         X : array-like or data frame of shape (n_samples, n_features)
             The rows whose SHAP values are drawn.
-        class_ : object, default=None
-            The class (or the position of the output). Required if the model has several outputs.
+        output : object, default=None
+            The class, or the name or position of the output. Required if the model has several outputs.
         colour_by : str or int, default=None
             A feature whose values colour the points.
         subsample : int, default=2000
@@ -123,7 +123,7 @@ class ShapDisplay:
         """
         require_matplotlib()
         view = explained(decomposer)
-        output = view.output_position(class_, "class_")
+        position = view.output_position(output, "output")
         rows = Rows(decomposer, X)
         drawn = rows.subsample(subsample)
         axis = decomposer.feature_axis(feature)
@@ -134,12 +134,12 @@ class ShapDisplay:
             )
         column = decomposer.explained_features_.index(axis.feature)
         shap = decomposer.shap_values(drawn.X)[:, column]
-        shap = shap if shap.ndim == 1 else shap[:, output]
+        shap = shap if shap.ndim == 1 else shap[:, position]
         effect = None
         if axis.feature in decomposer.components_:
             component = decomposer.components_[axis.feature]
             (axis,) = component.axes
-            effect = component.values if component.values.ndim == 1 else component.values[:, output]
+            effect = component.values if component.values.ndim == 1 else component.values[:, position]
         layout = view_axis(decomposer, axis, rows, missing)
         colours = None
         if colour_by is not None:
@@ -151,7 +151,7 @@ class ShapDisplay:
             shap,
             None if effect is None else effect[layout.cells],
             colour_by=colours,
-            label=margin_label(view, class_),
+            label=margin_label(view, output),
         )
         return display.plot(ax=ax, background=background)
 

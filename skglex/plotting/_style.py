@@ -18,11 +18,11 @@ NEGATIVE, POSITIVE = "#2166AC", "#B2182B"
 _UNITS = {"sigmoid": "margin (log-odds)", "exponential": "margin (logarithm of the prediction)"}
 
 
-def margin_label(view: Explained, class_: Any) -> str:
+def margin_label(view: Explained, output: Any) -> str:
     """Return the label of an axis on the margin scale, for example "margin (log-odds)"."""
     if view.output_labels is not None:
         kind = "class" if hasattr(view.estimator, "classes_") else "output"
-        return "margin" if class_ is None else f"margin of {kind} {class_}"
+        return "margin" if output is None else f"margin of {kind} {output}"
     return _UNITS.get(view.source.response.link, "margin")
 
 

@@ -70,7 +70,7 @@ class WaterfallDisplay:
 
     @classmethod
     def from_decomposer(
-        cls, decomposer: Any, X: Any, *, class_: Any = None, k: int = 10, ax: Any = None
+        cls, decomposer: Any, X: Any, *, output: Any = None, k: int = 10, ax: Any = None
     ) -> WaterfallDisplay:
         """Draw the prediction of one row.
 
@@ -80,8 +80,8 @@ class WaterfallDisplay:
             A fitted decomposer.
         X : array-like or data frame of shape (n_samples, n_features)
             The first row is drawn.
-        class_ : object, default=None
-            The class (or the position of the output). Required if the model has several outputs.
+        output : object, default=None
+            The class, or the name or position of the output. Required if the model has several outputs.
         k : int, default=10
             Number of components with a separate step. The other components share one step. A ``remainder`` always
             has a separate step.
@@ -95,10 +95,10 @@ class WaterfallDisplay:
         """
         require_matplotlib()
         view = explained(decomposer)
-        output = view.output_position(class_, "class_")
+        position = view.output_position(output, "output")
         row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
         parts = np.asarray(decomposer.transform(row), dtype=np.float64)
-        parts = parts.reshape(view.n_outputs, -1)[output]
+        parts = parts.reshape(view.n_outputs, -1)[position]
         components = decomposer.components_
         values, remainder = parts[: len(components)], parts[len(components) :]
         ranking = np.argsort(-np.abs(values), kind="stable")
@@ -115,8 +115,8 @@ class WaterfallDisplay:
         if len(remainder) and abs(remainder[0]) > 1e-12 * np.abs(values).sum():
             names.append("remainder")
             steps.append(float(remainder[0]))
-        intercept = float(np.reshape(decomposer.intercept_, -1)[output])
-        return cls(names, np.array(steps), intercept, label=margin_label(view, class_)).plot(ax=ax)
+        intercept = float(np.reshape(decomposer.intercept_, -1)[position])
+        return cls(names, np.array(steps), intercept, label=margin_label(view, output)).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> WaterfallDisplay:
         """Draw the steps.

@@ -35,6 +35,6 @@ def test_a_model_without_components_is_drawn():
 
 def test_waterfall_of_a_class(mixed):
     decomposer, X = mixed
-    display = WaterfallDisplay.from_decomposer(decomposer, X, class_=2)
+    display = WaterfallDisplay.from_decomposer(decomposer, X, output=2)
     margin = decomposer.estimator_.predict(X[:1], output_margin=True)[0, 2]
     assert display.intercept + display.values.sum() == pytest.approx(margin, abs=1e-4)
