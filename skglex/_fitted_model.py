@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skglex._dask import partitioned_background, partitions_of
 from skglex._input import (
+    RawMap,
     as_numpy,
     bin_all,
     categories_of,
@@ -25,6 +26,7 @@ from skglex._input import (
     map_chunks,
     name_categories,
     take_rows,
+    trace_columns,
 )
 from skglex._leaves import (
     Background,
@@ -66,6 +68,8 @@ class FittedModel:
         Positions of the background among the rows passed to `fit`.
     row : array-like, sparse matrix or data frame of one row
         A background row before the preprocessing.
+    raw : RawMap
+        Which raw columns the model's columns are computed from. `with_raw_columns` sets it.
     """
 
     model: Any
@@ -76,6 +80,7 @@ class FittedModel:
     background: BackgroundLike = None  # type: ignore[assignment]
     background_rows: NDArray[np.int64] = None  # type: ignore[assignment]
     row: Any = None
+    raw: RawMap = field(default_factory=lambda: RawMap([], [], []))
 
     @property
     def grid(self) -> Grid:
@@ -207,6 +212,21 @@ class FittedModel:
         """Return a copy with a background, and with the weighting that ``weighting`` names."""
         strategy = PathDependent() if weighting == "path_dependent" else background.weighting
         return replace(self, background=background, background_rows=rows, row=row, weighting=strategy)
+
+    def with_raw_columns(self, X: Any, Xt: Any) -> FittedModel:
+        """Return a copy that knows which raw columns the model's columns come from.
+
+        X and Xt are the rows passed to `fit`, before and after the preprocessing. Nothing is traced if the background
+        is in Dask partitions.
+        """
+        rows = self.background_rows
+        if len(rows) != self.background.n_rows:
+            return self
+        if len(rows) < Xt.shape[0]:
+            X, Xt = take_rows(X, rows), take_rows(Xt, rows)
+        transform = None if self.preprocess is None else self.to_model_space
+        spec, background = self.source.input, self.background.in_memory()
+        return replace(self, raw=trace_columns(X, Xt, transform, spec, self.grid, background))
 
     def bin_background(
         self, Xt: Any, weight: NDArray[np.float64], execution: Execution

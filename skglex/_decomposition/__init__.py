@@ -9,14 +9,20 @@ from skglex._decomposition._importance import (
     top_components,
 )
 from skglex._decomposition._index import TooManyComponents
+from skglex._decomposition._row_values import OneHot, as_text, name_values, one_hot_columns, row_values
 
 __all__ = [
     "Decomposition",
     "Explained",
+    "OneHot",
     "TooManyComponents",
+    "as_text",
     "average_out",
     "component_means",
     "explained",
+    "name_values",
+    "one_hot_columns",
+    "row_values",
     "shapley_means",
     "sum_by_feature_and_order",
     "top_components",

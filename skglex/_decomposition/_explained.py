@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._utils import Execution
@@ -15,10 +16,10 @@ from skglex._utils import Execution
 if TYPE_CHECKING:
     from skglex._decomposition._decomposition import Decomposition
     from skglex._fitted_model import FittedModel
-    from skglex._input import FeatureGroups
+    from skglex._input import FeatureGroups, Origin
     from skglex._leaves import BackgroundLike, Grid
     from skglex._readers import SourceModel
-    from skglex.components import Axis
+    from skglex.components import Axis, Component
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,31 @@ class Explained:
             position, self.feature_names, self.source.input.categories, self.execution
         )
         return axes, self.squeeze(values)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Return whether the model gets sparse rows."""
+        return bool(issparse(self.fitted.to_model_space(self.fitted.row)))
+
+    def origin_of(self, columns: list[int]) -> Origin | None:
+        """Return the raw column that some of the model's columns are computed from; None if it is not exactly one."""
+        for origin in self.fitted.raw.origins:
+            if set(columns) == set(origin.outputs):
+                return origin
+        return None
+
+    def shown_name(self, player: str) -> str:
+        """Return the name of a feature in pictures: that of its raw column if nothing else is computed from that."""
+        if player in self.groups.members or self.fitted.preprocess is None:
+            return player
+        origin = self.origin_of(self.groups.columns_of(player).tolist())
+        return player if origin is None else origin.name
+
+    def component_on_bins(self, component: Component, bins: NDArray[Any]) -> NDArray[np.float64]:
+        """Return a component's values at binned rows: shape (n_outputs, n_rows)."""
+        out = np.empty((self.n_outputs, bins.shape[1]))
+        self.decomposition.components(bins, np.array([component._position]), out, self.execution)
+        return out
 
     def check_order(self, order: Any, *, least: int) -> None:
         """Raise unless the components up to an order, or all that there are, are listed."""

@@ -28,7 +28,7 @@ def test_main_effect_is_its_step_function(bike):
     np.testing.assert_array_equal(edges[1:-1], component.edges[0])
     assert display.ax_.get_xlim() == (edges[0], edges[-1])
     assert display.ax_.get_xlabel() == "hr"
-    assert display.ax_.get_ylabel() == "margin"
+    assert display.ax_.get_ylabel() == "effect on prediction"
     assert display.figure_ is display.ax_.figure
 
 
@@ -107,7 +107,7 @@ def test_pair_is_a_heat_map(bike):
     np.testing.assert_array_equal(corners[1:-1, 0, 1], component.edges[1])
     assert drawn.norm.vmin == -drawn.norm.vmax
     assert drawn.norm.vmax == np.abs(drawn.get_array()).max()
-    assert display.colorbar_.ax.get_ylabel() == "margin"
+    assert display.colorbar_.ax.get_ylabel() == "effect on prediction"
 
 
 def test_three_features_are_panels(bike):
@@ -130,7 +130,7 @@ def test_three_numbers_are_cut_where_the_background_is(bike, bike_X):
         np.testing.assert_array_equal(mesh(ax).get_array(), panel.values.T)
         assert (np.abs(component.values - panel.values[0, 0]) == 0).any()
     values = np.array([panel.values for panel in display.panels])
-    split = display.panels[0].title.split("\n")[1].split(":")[0]
+    split = display.panels[0].subtitle.split(":")[0]
     moved = np.moveaxis(component.values, component.features.index(split), 0)
     for panel in values:
         assert any(np.isin(panel, cut).all() for cut in moved)
@@ -176,7 +176,7 @@ def test_classes_and_the_missing_bin(mixed):
     marker = next(line for line in display.ax_.lines if line.get_marker() == "D")
     np.testing.assert_array_equal(marker.get_ydata(), component.values[-1, 1])
     assert display.ax_.get_xticklabels()[-1].get_text() == "missing"
-    assert display.ax_.get_ylabel() == "margin of class 1"
+    assert display.ax_.get_ylabel() == "effect on score of class 1"
     with pytest.raises(ValueError, match="output must be one of"):
         draw(decomposer, "age")
     with pytest.raises(ValueError, match=r"output must be one of .* got 9"):
@@ -195,9 +195,10 @@ def test_categories_are_bars_by_name(mixed):
     pair = decomposer["colour", "size"]
     x, y = display.panels[1].views
     expected = pair.values[..., 2]
-    if pair.axes[0].feature != x.axis.feature:
+    if pair.axes[0].feature != x.feature:
         expected = expected.T
-    np.testing.assert_array_equal(bars(second), expected[np.ix_(x.cells, y.cells)].T.ravel())
+    shown = np.ix_(*([int(view.axis.table_bins[cell]) for (cell,) in view.cells] for view in (x, y)))
+    np.testing.assert_array_equal(bars(second), expected[shown].T.ravel())
 
 
 def test_points_of_missing_values_and_levels_match(mixed):
@@ -208,8 +209,8 @@ def test_points_of_missing_values_and_levels_match(mixed):
     points = display.axes_[0].lines[-1]
     for x, y in zip(points.get_xdata(), points.get_ydata()):
         view = display.panels[0].views[0]
-        cell = len(view.bins) if x > view.borders[-1] else np.searchsorted(view.axis.edges, x, side="right")
-        cell = cell - view.bins[0] if x <= view.borders[-1] else cell
+        cell = len(view.drawn) if x > view.borders[-1] else np.searchsorted(view.axis.edges, x, side="right")
+        cell = cell - view.drawn[0][0] if x <= view.borders[-1] else cell
         assert display.panels[0].values[cell] == y
 
 
@@ -266,7 +267,7 @@ def test_arrays_and_binary_classes():
     model = XGBClassifier(n_estimators=10, max_depth=3).fit(X, X[:, 0] * X[:, 1] > X[:, 2])
     decomposer = GlexDecomposer(model).fit(X)
     display = draw(decomposer, ["x0", (0, 1), ("x0", "x1", "x2")], X=X)
-    assert display.axes_[0].get_ylabel() == "margin (log-odds)"
+    assert display.axes_[0].get_ylabel() == "effect on log-odds"
     ShapDisplay.from_decomposer(decomposer, 0, X, colour_by=1)
     assert WaterfallDisplay.from_decomposer(decomposer, X).names
 
@@ -277,7 +278,7 @@ def test_groups_are_drawn_over_their_columns(bike_X):
     decomposer = GlexDecomposer(model, feature_groups={"weather": ["temp", "hum"]}).fit(X)
     display = draw(decomposer, "weather")
     np.testing.assert_array_equal(mesh(display.ax_).get_array(), decomposer["weather"].values[:-1, :-1].T)
-    with pytest.raises(ValueError, match="belongs to a feature group"):
+    with pytest.raises(ValueError, match="belongs to the group 'weather'"):
         ShapDisplay.from_decomposer(decomposer, "temp", X)
 
 

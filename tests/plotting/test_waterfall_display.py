@@ -28,7 +28,7 @@ def test_a_model_without_components_is_drawn():
     X = np.random.default_rng(0).normal(size=(50, 2))
     decomposer = GlexDecomposer(XGBRegressor(n_estimators=1).fit(X, np.ones(50))).fit(X)
     display = WaterfallDisplay.from_decomposer(decomposer, X)
-    assert [t.get_text()[:9] for t in display.ax_.get_yticklabels()] == ["intercept", "margin 1"]
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["intercept: 1", "prediction: 1"]
     for kind in ("component", "order"):
         assert ImportanceDisplay.from_decomposer(decomposer, kind).heights.sum() == 0
 
