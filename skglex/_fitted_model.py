@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skglex._dask import partitioned_background, partitions_of
 from skglex._input import (
+    RawMap,
     as_numpy,
     bin_all,
     categories_of,
@@ -27,6 +28,7 @@ from skglex._input import (
     name_categories,
     pack_row,
     take_rows,
+    trace_columns,
     unpack_row,
 )
 from skglex._leaves import (
@@ -71,6 +73,8 @@ class FittedModel:
         A background row before the preprocessing.
     sparse : bool
         Whether the rows after the preprocessing are a sparse matrix.
+    raw : RawMap
+        Which raw columns the model's columns are computed from. `with_raw_columns` sets it.
     """
 
     model: Any
@@ -82,6 +86,7 @@ class FittedModel:
     background_rows: NDArray[np.int64] = None  # type: ignore[assignment]
     row: Any = None
     sparse: bool = False
+    raw: RawMap = field(default_factory=lambda: RawMap([], [], []))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "row": pack_row(self.row)}
@@ -224,6 +229,21 @@ class FittedModel:
         """Return a copy with a background, and with the weighting that ``weighting`` names."""
         strategy = PathDependent() if weighting == "path_dependent" else background.weighting
         return replace(self, background=background, background_rows=rows, row=row, weighting=strategy)
+
+    def with_raw_columns(self, X: Any, Xt: Any) -> FittedModel:
+        """Return a copy that knows which raw columns the model's columns come from.
+
+        X and Xt are the rows passed to `fit`, before and after the preprocessing. Nothing is traced if the background
+        is in Dask partitions.
+        """
+        rows = self.background_rows
+        if len(rows) != self.background.n_rows:
+            return self
+        if len(rows) < Xt.shape[0]:
+            X, Xt = take_rows(X, rows), take_rows(Xt, rows)
+        transform = None if self.preprocess is None else self.to_model_space
+        spec, background = self.source.input, self.background.in_memory()
+        return replace(self, raw=trace_columns(X, Xt, transform, spec, self.grid, background))
 
     def bin_background(
         self, Xt: Any, weight: NDArray[np.float64], execution: Execution

@@ -39,7 +39,7 @@ def test_component():
     assert np.allclose(dec.feature_importances_, np.abs(dec.shap_values(frame)).mean(axis=0), atol=1e-12)
     strongest = dec.strongest_components(3)
     assert [c.importance for c in strongest] == sorted(dec.component_importances_, reverse=True)[:3]
-    with pytest.raises(KeyError, match="no feature .nothing."):
+    with pytest.raises(KeyError, match="no feature 'nothing'"):
         dec["a", "nothing"]
 
 

@@ -72,6 +72,22 @@ def with_columns_of(X: Any, positions: list[int], donors: Any) -> Any:
     return out
 
 
+def with_numbers(X: Any, position: int, numbers: NDArray[np.float64]) -> Any:
+    """Return a copy of X with other numbers in one column."""
+    if hasattr(X, "iloc"):
+        out = X.copy()
+        out.isetitem(position, numbers)
+        return out
+    if is_frame(X):
+        name = X.columns[position]
+        return X.with_columns(type(X[name])(name, numbers))
+    if sp.issparse(X):
+        return _replace_columns(X, [position], sp.csr_matrix(numbers[:, None]))
+    out = X.astype(np.result_type(X.dtype, np.float64))
+    out[:, position] = numbers
+    return out
+
+
 def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers: bool) -> Any:
     """Replace some columns of X by the values in ``row``.
 

@@ -23,6 +23,7 @@ from sklearn.inspection import partial_dependence
 
 from skglex import FeatureRemover, GlexDecomposer
 from tests.support.data import WEIGHTINGS
+from tests.support.drawing import draw_everything
 from tests.support.oracles import brute_force_game, check_components, check_game, game_components, total
 
 
@@ -193,6 +194,10 @@ class ReaderContract:
         if pairs is not None:
             found = decomposer.shap_interaction_values(rows).reshape(pairs.shape)
             assert_allclose(found, pairs, rtol=0, atol=10 * bound)
+
+    def test_every_picture_is_drawn(self, name, model_of, drawing):
+        rows = self.some_rows(model_of(name), 60, 5)
+        draw_everything(GlexDecomposer(model_of(name), max_interaction=2).fit(self.X), rows, drawing)
 
     def test_saved_models_read_the_same(self, name, model_of, tmp_path):
         model = model_of(name)
