@@ -265,7 +265,9 @@ class FittedModel:
 
 def takes_objects(model: Any) -> bool:
     """Return whether a model accepts arrays of strings, as CatBoost does."""
-    return hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.categorical)
+    if hasattr(model, "__sklearn_tags__"):
+        return bool(get_tags(model).input_tags.categorical)
+    return hasattr(model, "get_cat_feature_indices")  # Older versions of CatBoost have no tags.
 
 
 def read_model(
