@@ -149,8 +149,11 @@ def add_corners(
     """Add the corners of every leaf's boxes to the chosen components' tables."""
     corner = np.empty(64, np.int64)
     sign = np.empty(64, np.float64)
-    bit = np.empty(paths.ptr.shape[0], np.uint64)
-    along = np.empty((paths.ptr.shape[0], 4), np.int64)
+    longest = 0
+    for leaf in range(paths.ptr.shape[0] - 1):
+        longest = max(longest, paths.ptr[leaf + 1] - paths.ptr[leaf])
+    bit = np.empty(longest, np.uint64)
+    along = np.empty((longest, 4), np.int64)
     value, output, choose = values.value, values.output, coalitions.ranks.choose
     for i in range(chosen.shape[0]):
         c = chosen[i]
