@@ -307,7 +307,9 @@ def takes_objects(model: Any) -> bool:
     """
     columns = getattr(model, "categorical_features", None)
     encodes = getattr(model, "is_categorical_", None) is not None or not isinstance(columns, str | None)
-    return encodes or (hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.categorical))
+    if not hasattr(model, "__sklearn_tags__"):  # Older versions of CatBoost have no tags.
+        return encodes or hasattr(model, "get_cat_feature_indices")
+    return encodes or bool(get_tags(model).input_tags.categorical)
 
 
 def read_model(

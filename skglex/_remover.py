@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import ClassifierTags, RegressorTags, check_array, get_tags
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -249,8 +249,11 @@ class FeatureRemover(BaseTreeModelEstimator):
             tags.regressor_tags = inner.regressor_tags
             if tags.classifier_tags is not None:
                 tags.classifier_tags.multi_label &= tags.target_tags.multi_output
+        elif getattr(self.estimator, "_estimator_type", "") == "classifier":
+            # Older versions of CatBoost have no tags.
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         else:
-            tags.estimator_type = "regressor"
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         # Removal discards information on the target on purpose, so that the score may be poor.
         for model_tags in (tags.classifier_tags, tags.regressor_tags):
             if model_tags is not None:
