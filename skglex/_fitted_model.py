@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
@@ -24,7 +25,9 @@ from skglex._input import (
     iter_bins,
     map_chunks,
     name_categories,
+    pack_row,
     take_rows,
+    unpack_row,
 )
 from skglex._leaves import (
     Background,
@@ -66,6 +69,8 @@ class FittedModel:
         Positions of the background among the rows passed to `fit`.
     row : array-like, sparse matrix or data frame of one row
         A background row before the preprocessing.
+    sparse : bool
+        Whether the rows after the preprocessing are a sparse matrix.
     """
 
     model: Any
@@ -76,6 +81,18 @@ class FittedModel:
     background: BackgroundLike = None  # type: ignore[assignment]
     background_rows: NDArray[np.int64] = None  # type: ignore[assignment]
     row: Any = None
+    sparse: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "row": pack_row(self.row)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "row": unpack_row(state["row"])})
+
+    @property
+    def zero_is_missing(self) -> bool:
+        """Return whether zeros are missing: the model gets sparse rows, and takes unstored entries as missing."""
+        return self.sparse and bool(self.source.input.sparse_is_missing)
 
     @property
     def grid(self) -> Grid:
@@ -307,7 +324,8 @@ def read_model(
     Xt = fitted.to_model_space(X)
     if is_frame(Xt):
         source = replace(source, input=replace(source.input, categories=categories_of(Xt, source.input)))
-    fitted = replace(fitted, source=source, feature_names=_name_features(Xt, preprocess, source))
+    names = _name_features(Xt, preprocess, source)
+    fitted = replace(fitted, source=source, feature_names=names, sparse=sp.issparse(Xt))
     fitted.check_columns(Xt)
     fitted = replace(fitted, source=replace(source, input=name_categories(Xt, source.input, fitted.grid)))
     if path_dependent:

@@ -26,6 +26,7 @@ from skglex._input._rows import (
     take_rows,
     with_columns_of,
 )
+from skglex._input._saved_row import pack_row, unpack_row
 from skglex._input._spec import LARGEST_ZERO, InputSpec
 
 __all__ = [
@@ -52,8 +53,10 @@ __all__ = [
     "map_chunks",
     "name_categories",
     "output_names",
+    "pack_row",
     "raw_column",
     "resolve_features",
     "take_rows",
+    "unpack_row",
     "with_columns_of",
 ]

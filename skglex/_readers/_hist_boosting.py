@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._sklearn import names_of
+from skglex._readers._sklearn import decision_function, names_of, predict, predict_proba
 from skglex._readers._source_model import SourceModel
 from skglex._response import Response
 
@@ -40,8 +40,8 @@ def read(model: Any) -> SourceModel:
             unknown_is_missing=True,
             by_value=True,
         ),
-        margin=model.decision_function if classifies else partial(_raw_prediction, model),
-        output=model.predict_proba if classifies else model.predict,
+        margin=partial(decision_function if classifies else _raw_prediction, model),
+        output=partial(predict_proba if classifies else predict, model),
         response=Response(link, n_outputs=len(nodes.base), classes=model.classes_ if classifies else None),
     )
 

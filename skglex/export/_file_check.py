@@ -16,7 +16,7 @@ _DESCRIPTION: dict[str, type | tuple[type, ...]] = {
     "link": str,
     "feature_names": list,
     "features": list,
-    "grouped": list,
+    "grouped": dict,
     "components": list,
     "codes": dict,
     "input": dict,
