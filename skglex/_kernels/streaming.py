@@ -95,7 +95,7 @@ def stream_components(
                         target[r] += scale * terms[number[r]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_orders(
     bins, conditions, leaves, paths, players, values, coalitions, usable, coefficient, r0, r1, out
 ):
@@ -142,7 +142,7 @@ def sum_orders(
                         target[r] += scale * terms[q, number[r]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def list_weights(leaf, n_orders, players, coalitions, usable, masks, sizes, weight):
     """List the usable coalitions of up to ``n_orders`` players of a leaf, with their sizes and weights."""
     k = players.n_players[leaf]
