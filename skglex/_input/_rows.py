@@ -98,7 +98,7 @@ def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers:
     positions : list of int
         Positions of the columns.
     row : array, sparse matrix or data frame of one row
-        The values, in the form that X has.
+        The values; the container may be another than that of X.
     names : array-like of str, or None
         Names of all columns, if `fit` got a data frame.
     numbers : bool
@@ -116,7 +116,7 @@ def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers:
             # `fit` got no column names, so there is no way to find out which columns are absent.
             return X
         fill = _fill_pandas if hasattr(X, "iloc") else _fill_polars
-        return fill(X, positions, row, None if complete else names)
+        return fill(X, positions, _in_container_of(X, row), None if complete else names)
     X = X if hasattr(X, "shape") else np.asarray(X)
     is_object = isinstance(X, np.ndarray) and X.dtype == object
     if not (numbers or is_object) or getattr(X, "shape", (0,))[1:] != row.shape[1:] or not positions:
@@ -128,6 +128,16 @@ def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers:
     X = X.astype(np.result_type(X.dtype, row.dtype))
     X[:, positions] = row[:, positions]
     return X
+
+
+def _in_container_of(X: Any, row: Any) -> Any:
+    """Return a row as a data frame of the library of the data frame X."""
+    in_pandas = hasattr(X, "iloc")
+    if not is_frame(row):
+        return type(X)(as_dense(row), **{"columns" if in_pandas else "schema": list(X.columns)})
+    if in_pandas == hasattr(row, "iloc"):
+        return row
+    return row.to_pandas() if in_pandas else type(X)(row)
 
 
 def _fill_pandas(X: Any, positions: list[int], row: Any, names: Any) -> Any:
