@@ -281,8 +281,13 @@ class FittedModel:
 
 
 def takes_objects(model: Any) -> bool:
-    """Return whether a model accepts arrays of strings, as CatBoost does."""
-    return hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.categorical)
+    """Return whether a model accepts arrays of strings: CatBoost does, and histogram boosting that encodes categories.
+
+    The tags of histogram boosting do not tell.
+    """
+    columns = getattr(model, "categorical_features", None)
+    encodes = getattr(model, "is_categorical_", None) is not None or not isinstance(columns, str | None)
+    return encodes or (hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.categorical))
 
 
 def read_model(

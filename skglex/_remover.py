@@ -130,7 +130,7 @@ class FeatureRemover(BaseTreeModelEstimator):
     random_state : int, RandomState instance or None, default=None
         Random state for drawing the background.
     verbose : int, default=0
-        If 1, show the progress of long computations.
+        If 1, show the progress of long computations, and say when kernels are compiled.
 
     Attributes
     ----------

@@ -110,6 +110,9 @@ class PartitionedBackground:
         changed = [delayed(_call)(task, *pair) for pair in zip(self._rows, [*self._rows[1:], self._rows[0]])]
         return np.asarray(np.any(dask.compute(*changed), axis=0))
 
+    def spread_rows(self, n: int) -> None:
+        """Return None: no row is in this process."""
+
     def in_memory(self) -> Background:
         """Raise a ValueError, since the rows are in partitions."""
         raise ValueError(_IN_PARTITIONS)

@@ -8,16 +8,18 @@ from skglex._decomposition._importance import (
     sum_by_feature_and_order,
     top_components,
 )
-from skglex._decomposition._index import TooManyComponents
+from skglex._decomposition._listed_components import ListedComponents
+from skglex._decomposition._remainder import warn_of_remainder
 
 __all__ = [
     "Decomposition",
     "Explained",
-    "TooManyComponents",
+    "ListedComponents",
     "average_out",
     "component_means",
     "explained",
     "shapley_means",
     "sum_by_feature_and_order",
     "top_components",
+    "warn_of_remainder",
 ]

@@ -110,6 +110,11 @@ class FeatureGroups:
     of_feature: NDArray[np.int64]
     grouped: bool
 
+    def group_of(self, feature_names: list[str]) -> dict[str, str]:
+        """Return the group of each feature that belongs to one."""
+        players = [self.names[player] for player in self.of_feature]
+        return {name: player for name, player in zip(feature_names, players) if name not in self.names}
+
     def resolve(self, features: Any, feature_names: list[str], *, X: Any) -> list[int]:
         """Return the positions of the players that a user names; raise if a feature belongs to a group."""
         if not self.grouped:

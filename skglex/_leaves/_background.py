@@ -50,6 +50,9 @@ class BackgroundLike(Protocol):
     def copied(self) -> bool:
         """Return whether a pickled copy has the rows."""
 
+    def spread_rows(self, n: int) -> Background | None:
+        """Return up to n evenly spaced rows if they are in this process, else None."""
+
     def in_memory(self) -> Background:
         """Return the rows if they are in this process, else raise a ValueError that says what to pass."""
 
@@ -104,6 +107,11 @@ class Background:
     def weighting(self) -> Empirical:
         """Return the empirical weighting over these rows."""
         return Empirical(self)
+
+    def spread_rows(self, n: int) -> Background | None:
+        """Return up to n evenly spaced rows."""
+        rows = np.unique(np.linspace(0, self.n_rows - 1, n).astype(int))
+        return Background(np.ascontiguousarray(self.bins[:, rows]), self.weight[rows])
 
     def in_memory(self) -> Background:
         """Return the background itself."""

@@ -94,12 +94,12 @@ def _column_order(model: Any) -> NDArray[np.int64]:
 
 
 def _categories(model: Any) -> dict[int, NDArray[Any]]:
-    """Return the category values by code, by input column; a missing category has no code."""
+    """Return the category values by code, by input column; NaN has no code, but None has one."""
     if model._preprocessor is None:
         return {}
     encoder = model._preprocessor.named_transformers_["encoder"]
     values_by_column = {}
     for column, values in zip(np.flatnonzero(model.is_categorical_), encoder.categories_):
-        absent = len(values) > 0 and isinstance(values[-1], float) and np.isnan(values[-1])
-        values_by_column[int(column)] = values[:-1] if absent else values
+        ends_in_nan = len(values) > 0 and values[-1] != values[-1]
+        values_by_column[int(column)] = values[:-1] if ends_in_nan else values
     return values_by_column

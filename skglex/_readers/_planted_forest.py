@@ -33,6 +33,7 @@ def read(model: Any) -> SourceModel:
             feature_names=None if names is None else [str(name) for name in names],
             categories=categories,
             unknown_is_missing=True,
+            by_value=True,
             finite="allow-nan",
         ),
         margin=partial(_margin, model),

@@ -117,7 +117,7 @@ class ComponentDisplay:
         view = explained(decomposer)
         output = view.output_position(class_, "class_")
         components = [
-            key if isinstance(key, Component) else decomposer.components_[key]
+            key if isinstance(key, Component) else decomposer[key]
             for key in (features if isinstance(features, list) else [features])
         ]
         if not components:

@@ -116,14 +116,13 @@ class ImportanceDisplay:
         label = margin_label(view, class_)
         if class_ is None and view.output_labels is not None:
             label = "margin, sum over all outputs"
-        components = decomposer.components_
-        importances = _of_output(view, decomposer.component_importances_, class_)
+        listed, importances = view.listed, _of_output(view, view.squeeze(view.component_means()), class_)
         if kind == "component":
             order = np.argsort(-importances, kind="stable")[:k]
-            names = [" × ".join(components[int(i)].features) for i in order]
+            names = [" × ".join(view.groups.names[player] for player in listed.sets[i]) for i in order]
             return cls(names, importances[order][:, None], label=label).plot(ax=ax)
         features = decomposer.explained_features_
-        heights = sum_by_feature_and_order(view.decomposition, importances)
+        heights = sum_by_feature_and_order(listed, view.decomposition.n_players, importances)
         ranking = np.argsort(-heights.sum(axis=1), kind="stable")[:k]
         phi = _of_output(view, decomposer.feature_importances_, class_)[ranking] if shap else None
         orders = [q for q in range(1, heights.shape[1] + 1) if heights[:, q - 1].any()]

@@ -136,8 +136,8 @@ class ShapDisplay:
         shap = decomposer.shap_values(drawn.X)[:, column]
         shap = shap if shap.ndim == 1 else shap[:, output]
         effect = None
-        if axis.feature in decomposer.components_:
-            component = decomposer.components_[axis.feature]
+        if axis.feature in decomposer:
+            component = decomposer[axis.feature]
             (axis,) = component.axes
             effect = component.values if component.values.ndim == 1 else component.values[:, output]
         layout = view_axis(decomposer, axis, rows, missing)
