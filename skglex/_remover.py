@@ -473,12 +473,14 @@ class FeatureRemover(BaseTreeModelEstimator):
         The booster has the model's feature names, types and categories, objective and base score. It does not split
         on removed features, and its margin equals `margin` up to float32 rounding. It contains only the trees that
         the model uses to predict, without ``best_iteration``, and DART becomes gbtree. The booster has more and
-        smaller trees than the model, and predicts slower than `predict`.
+        smaller trees than the model, and predicts slower than `predict`. A round is one tree per output, so the rounds
+        are not those of the model.
 
         Returns
         -------
         xgboost.Booster
-            The booster. If the estimator is a pipeline, its input is the rows after the preprocessing.
+            The booster. If the estimator is a pipeline, its input is the rows after the preprocessing, and it has the
+            names of these columns (``xgboost.DMatrix(Z, feature_names=booster.feature_names)``).
 
         Raises
         ------
@@ -500,7 +502,8 @@ class FeatureRemover(BaseTreeModelEstimator):
             )
         from skglex.export import debiased_booster
 
-        return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight())
+        names = None if self._fitted.preprocess is None else self._fitted.feature_names
+        return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight(), names)
 
     def to_onnx(self, *, input_dtype: Any = np.float64) -> Any:
         """Convert the debiased model to an ONNX model (needs the optional dependency ``onnx``).
