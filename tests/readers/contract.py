@@ -24,9 +24,14 @@ from sklearn.inspection import partial_dependence
 from skglex import FeatureRemover, GlexDecomposer
 from tests.support.data import WEIGHTINGS
 from tests.support.drawing import draw_everything
-from tests.support.oracles import brute_force_game, check_components,
+from tests.support.oracles import (
+    brute_force_game,
+    check_components,
     check_game,
-    check_single_components, check_game, game_components, total
+    check_single_components,
+    game_components,
+    total,
+)
 
 
 def beside(threshold):
