@@ -25,6 +25,7 @@ from skglex._input import (
     fill_columns,
     find_outputs,
     is_frame,
+    list_features,
     resolve_features,
     take_rows,
 )
@@ -118,8 +119,9 @@ class FeatureRemover(BaseTreeModelEstimator):
     strength : float, default=1.0
         From 0 (the full model) to 1: the margin is the full margin - strength * (sum of the removed components). It
         may be changed after `fit`, to trace a trade-off without another fit.
-    feature_groups : dict of str to list, default=None
-        ``{"name": [columns]}``: names for several columns, which ``features`` may contain.
+    feature_groups : dict of str to list, or "auto", default=None
+        ``{"name": [columns]}``: names for several columns, which ``features`` may contain. ``"auto"``: the names of the
+        groups of columns that the preprocessing computes from one raw column, or from several that it mixes.
     prefit : {"auto", True, False}, default="auto"
         ``"auto"``: use the estimator unchanged if it is fitted and y is not passed (boosters and frozen estimators
         always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
@@ -136,6 +138,8 @@ class FeatureRemover(BaseTreeModelEstimator):
     ----------
     removed_features_ : list of str
         Names of the model's features that are removed (for a pipeline, columns after the preprocessing).
+    feature_groups_ : dict of str to list of str
+        The columns of every group.
     estimator_ : object
         The fitted model.
     classes_ : ndarray of shape (n_classes,)
@@ -218,7 +222,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         *,
         weighting: str = "empirical",
         strength: float = 1.0,
-        feature_groups: dict[str, Any] | None = None,
+        feature_groups: dict[str, Any] | str | None = None,
         prefit: str | bool = "auto",
         n_background: int | None = None,
         n_jobs: int | None = None,
@@ -469,12 +473,14 @@ class FeatureRemover(BaseTreeModelEstimator):
         The booster has the model's feature names, types and categories, objective and base score. It does not split
         on removed features, and its margin equals `margin` up to float32 rounding. It contains only the trees that
         the model uses to predict, without ``best_iteration``, and DART becomes gbtree. The booster has more and
-        smaller trees than the model, and predicts slower than `predict`.
+        smaller trees than the model, and predicts slower than `predict`. A round is one tree per output, so the rounds
+        are not those of the model.
 
         Returns
         -------
         xgboost.Booster
-            The booster. If the estimator is a pipeline, its input is the rows after the preprocessing.
+            The booster. If the estimator is a pipeline, its input is the rows after the preprocessing, and it has the
+            names of these columns (``xgboost.DMatrix(Z, feature_names=booster.feature_names)``).
 
         Raises
         ------
@@ -496,7 +502,8 @@ class FeatureRemover(BaseTreeModelEstimator):
             )
         from skglex.export import debiased_booster
 
-        return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight())
+        names = None if self._fitted.preprocess is None else self._fitted.feature_names
+        return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight(), names)
 
     def to_onnx(self, *, input_dtype: Any = np.float64) -> Any:
         """Convert the debiased model to an ONNX model (needs the optional dependency ``onnx``).
@@ -560,15 +567,26 @@ class FeatureRemover(BaseTreeModelEstimator):
             raw_names = [str(name) for name in X.columns]
         elif self._fitted.preprocess is not None:
             raw_names = [f"x{i}" for i in range(X.shape[1])]
-        items = expand_groups(self.features, self.feature_groups or {}, raw_names, X)
+        names = self._fitted.feature_names
+        groups = self.feature_groups or {}
+        if isinstance(groups, str):
+            found = self._trace_columns(X).groups(names)
+            groups = {group: [names[i] for i in members] for group, members in found.items()}
+        self.feature_groups_ = {
+            str(group): list_features(items, raw_names) for group, items in groups.items()
+        }
+        if isinstance(self.feature_groups, str):
+            # The columns of a single raw column are found below, on the whole background.
+            groups = {group: items for group, items in groups.items() if group not in raw_names}
+        items = expand_groups(self.features, groups, raw_names, X)
         if self._fitted.preprocess is None:
-            removed = set(resolve_features(items, self._fitted.feature_names))
+            removed = set(resolve_features(items, names))
             self._raw_removed = sorted(removed)
             return removed
         rows = self._fitted.background_rows
         background = X if len(rows) == X.shape[0] else take_rows(X, rows)
         columns = RawColumns(background, self._fitted.to_model_space, self._fitted.background)
-        removed, self._raw_removed = find_outputs(items, raw_names, self._fitted.feature_names, columns)
+        removed, self._raw_removed = find_outputs(items, raw_names, names, columns)
         return removed
 
     @property

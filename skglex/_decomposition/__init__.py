@@ -10,14 +10,20 @@ from skglex._decomposition._importance import (
 )
 from skglex._decomposition._listed_components import ListedComponents
 from skglex._decomposition._remainder import warn_of_remainder
+from skglex._decomposition._row_values import OneHot, as_text, name_values, one_hot_columns, row_values
 
 __all__ = [
     "Decomposition",
     "Explained",
     "ListedComponents",
+    "OneHot",
+    "as_text",
     "average_out",
     "component_means",
     "explained",
+    "name_values",
+    "one_hot_columns",
+    "row_values",
     "shapley_means",
     "sum_by_feature_and_order",
     "top_components",

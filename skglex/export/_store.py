@@ -79,7 +79,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
                 "features for fewer components, or train on fewer bins (max_bin)"
             )
         columns = grid.features[tables.axis_features(i)].tolist()
-        features = [view.groups.names[player] for player in players]
+        features = view.features_of(players)
         components.append({"name": name, "features": features, "columns": columns})
         edges += [axis.edges for axis in axes if not axis.categorical]
         values.append(np.ravel(table))
