@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -22,6 +23,7 @@ from skglex._input import (
     bin_all,
     categories_of,
     check_rows,
+    frame_names,
     is_frame,
     iter_bins,
     map_chunks,
@@ -124,10 +126,23 @@ class FittedModel:
         X = as_numpy(X)
         if self.preprocess is None:
             X = check_rows(X, partial(takes_objects, self.model))
-        X = validate_data(estimator, X, reset=False, skip_check_array=True)
+        if self._lacks_columns(X):
+            # The preprocessing may drop the columns that X lacks.
+            with suppress(KeyError, ValueError):
+                Xt = self.to_model_space(X)
+                self.check_columns(Xt)
+                return Xt
+        check_names(estimator, X, reset=False)
         Xt = self.to_model_space(X)
         self.check_columns(Xt)
         return Xt
+
+    def _lacks_columns(self, X: Any) -> bool:
+        """Return whether X has some columns of the data frame passed to `fit`, in its order, but not all."""
+        if self.preprocess is None or not (is_frame(X) and is_frame(self.row)):
+            return False
+        names, known = frame_names(X), frame_names(self.row)
+        return names != known and names == [name for name in known if name in names]
 
     def to_model_space(self, X: Any) -> Any:
         """Apply the preprocessing to rows."""
@@ -149,8 +164,12 @@ class FittedModel:
         if len(set(names)) < len(names):
             repeated = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"X has {names.count(repeated)} columns with the name {repeated!r}. Rename them")
-        model_names = [str(name).replace(" ", spec.spaces_become) for name in names]
-        if spec.feature_names and model_names != spec.feature_names:
+        # CatBoost writes the labels of a MultiIndex as tuples.
+        accepted = [
+            [name.replace(" ", spec.spaces_become) for name in written]
+            for written in (frame_names(Xt), list(map(str, names)))
+        ]
+        if spec.feature_names and spec.feature_names not in accepted:
             raise ValueError(
                 "The feature names should match those that were passed during fit: X has the columns "
                 f"{names}, but the model was trained on {spec.feature_names}. Pass these columns in this order"
@@ -300,6 +319,17 @@ class FittedModel:
         return Background(bins, weight)
 
 
+def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Compare the number and the names of columns with those in `fit`, as scikit-learn does, or store them.
+
+    scikit-learn raises if only some labels are strings, although models accept them. Such names are not stored.
+    """
+    mixed = is_frame(X) and len({isinstance(label, str) for label in X.columns}) > 1
+    validate_data(
+        estimator, np.broadcast_to(0.0, X.shape) if mixed else X, reset=reset, skip_check_array=True
+    )
+
+
 def takes_objects(model: Any) -> bool:
     """Return whether a model accepts arrays of strings: CatBoost does, and histogram boosting that encodes categories.
 
@@ -381,7 +411,7 @@ def _name_features(Xt: Any, preprocess: Any, source: SourceModel) -> list[str]:
         if names is not None:
             return [str(name) for name in names]
     if is_frame(Xt):
-        return [str(name) for name in Xt.columns]
+        return frame_names(Xt)
     if source.input.feature_names:
         return list(source.input.feature_names)
     return [f"x{i}" for i in range(Xt.shape[1])]
