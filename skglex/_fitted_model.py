@@ -23,12 +23,14 @@ from skglex._input import (
     bin_all,
     categories_of,
     check_rows,
+    fill_columns,
     frame_names,
     is_frame,
     iter_bins,
     map_chunks,
     name_categories,
     pack_row,
+    row_of_series,
     take_rows,
     trace_columns,
     unpack_row,
@@ -123,7 +125,7 @@ class FittedModel:
         array, sparse matrix or data frame of shape (n_samples, n_model_features)
             The input of the model.
         """
-        X = as_numpy(X)
+        X = row_of_series(as_numpy(X), self.row)
         if self.preprocess is None:
             X = check_rows(X, partial(takes_objects, self.model))
         if self._lacks_columns(X):
@@ -143,6 +145,26 @@ class FittedModel:
             return False
         names, known = frame_names(X), frame_names(self.row)
         return names != known and names == [name for name in known if name in names]
+
+    def fill_others(self, X: Any, needed: NDArray[np.int64]) -> Any:
+        """Fill the columns that a data frame lacks, but the model's columns ``needed`` do not depend on.
+
+        The values come from a background row.
+        """
+        if not (is_frame(X) and is_frame(self.row)) or X.shape[1] == self.row.shape[1]:
+            return X
+        names = frame_names(self.row)
+        if self.preprocess is None:
+            outputs: list[Any] = [(i,) for i in range(len(names))]
+        else:
+            outputs = self.raw.outputs
+        if not set(needed.tolist()) <= {i for columns in outputs for i in columns}:
+            return X
+        others = [i for i, columns in enumerate(outputs) if not set(columns) & set(needed.tolist())]
+        present = frame_names(X)
+        X = fill_columns(X, [i for i in others if names[i] not in present], self.row, numbers=True)
+        label_of = dict(zip(frame_names(X), X.columns))
+        return X[[label_of[name] for name in names]] if set(label_of) == set(names) else X
 
     def to_model_space(self, X: Any) -> Any:
         """Apply the preprocessing to rows."""

@@ -64,6 +64,23 @@ def check_rows(X: Any, takes_objects: Callable[[], bool]) -> Any:
     return X
 
 
+def row_of_series(X: Any, row: Any) -> Any:
+    """Return a pandas Series that holds one row as a data frame with the types of ``row``; anything else unchanged."""
+    if not (hasattr(X, "iloc") and getattr(X, "ndim", 0) == 1 and hasattr(row, "iloc")):
+        return X
+    if not set(row.columns) <= set(X.index):
+        return X
+    import pandas as pd
+
+    columns = {name: pd.Series([X[name]], index=[X.name]) for name in row.columns}
+    for name, dtype in row.dtypes.items():
+        # A value that does not fit the type keeps its own, as in a data frame with one more row.
+        known = not hasattr(dtype, "categories") or X[name] in dtype.categories or pd.isna(X[name])
+        target = dtype if known else "category"
+        columns[name] = columns[name].astype(target, errors="ignore" if target is dtype else "raise")
+    return pd.DataFrame(columns)
+
+
 def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
     """Return some rows of an array, a sparse matrix or a data frame."""
     if hasattr(X, "iloc"):

@@ -71,6 +71,8 @@ def test_labels_of_columns(name, kind):
         joined = "a c d" if kind == "tuples" else str(label)
         assert decomposer.explained_features_[1] == joined
         np.testing.assert_array_equal(decomposer.partial_dependence(joined, frame), dependence)
+        component = decomposer[joined]
+        np.testing.assert_array_equal(component.evaluate(frame[[label]]), component.evaluate(frame))
         grouped = GlexDecomposer(model, feature_groups={"g": [label, frame.columns[0]]}).fit(frame)
         assert grouped.feature_groups_ == {"g": [decomposer.explained_features_[i] for i in (1, 0)]}
 
