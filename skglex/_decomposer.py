@@ -29,6 +29,7 @@ from skglex._decomposition import (
     warn_of_remainder,
 )
 from skglex._input import (
+    as_numpy,
     column_names,
     group_features,
     output_names,
@@ -858,7 +859,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         """Evaluate one component at rows."""
         listed, position = self._find(members)
         needed = np.flatnonzero(np.isin(self._groups.of_feature, members))
-        X = self._fitted.fill_others(X, needed, getattr(self, "feature_names_in_", None))
+        X = self._fitted.fill_others(as_numpy(X), needed)
 
         def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._input import InputSpec, bin_all, check_rows, is_frame
+from skglex._input import InputSpec, bin_all, check_rows, frame_names, is_frame
 from skglex._leaves import Grid
 from skglex.components import Axis, Component, ComponentNames, Components, bins_along
 
@@ -215,7 +215,7 @@ class StoredComponents:
                 f"X has {X.shape[1]} features, but the model of the components has {len(self.feature_names)}: "
                 f"{self.feature_names[:20]}. Pass X with these columns"
             )
-        if is_frame(X) and self._named and [str(name) for name in X.columns] != self.feature_names:
+        if is_frame(X) and self._named and frame_names(X) != self.feature_names:
             raise ValueError(
                 f"X has the columns {list(X.columns)}, but the model of the components has {self.feature_names}. Pass "
                 "X with these columns, in this order"

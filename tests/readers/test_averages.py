@@ -12,6 +12,8 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     VotingClassifier,
 )
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -115,3 +117,20 @@ def test_categorical_columns_that_one_member_knows_of():
     model = voting(LGBMRegressor(n_estimators=2, verbose=-1), DecisionTreeRegressor(**TREE)).fit(frame, Y)
     with pytest.raises(ValueError, match=r"X has the categorical columns \['d'\]"):
         GlexDecomposer(model).fit(frame.astype({"d": "category"}))
+
+
+class Sampler(FunctionTransformer):
+    """Stand in for a sampler, which the pipeline of imbalanced-learn passes over in ``predict``."""
+
+    def fit_resample(self, X, y):
+        return X, y
+
+
+def test_members_behind_a_sampler():
+    """The members of imbalanced-learn's bagging are pipelines of a sampler and a tree."""
+    model = voting(DecisionTreeRegressor(**TREE), RandomForestRegressor(**FOREST)).fit(X, Y)
+    plain = GlexDecomposer(model).fit(X).transform(X)
+    model.estimators_ = [
+        Pipeline([("draw", Sampler(validate=True).fit(X)), ("tree", member)]) for member in model.estimators_
+    ]
+    np.testing.assert_array_equal(GlexDecomposer(model).fit(X).transform(X), plain)
