@@ -9,15 +9,18 @@ from skglex._decomposition._importance import (
     top_components,
 )
 from skglex._decomposition._listed_components import ListedComponents
-from skglex._decomposition._remainder import warn_of_remainder
+from skglex._decomposition._remainder import remainder_share, warn_of_remainder
+from skglex._decomposition._tables import ComponentTables
 
 __all__ = [
+    "ComponentTables",
     "Decomposition",
     "Explained",
     "ListedComponents",
     "average_out",
     "component_means",
     "explained",
+    "remainder_share",
     "shapley_means",
     "sum_by_feature_and_order",
     "top_components",

@@ -116,7 +116,10 @@ class WaterfallDisplay:
             names.append("remainder")
             steps.append(float(remainder[0]))
         intercept = float(np.reshape(decomposer.intercept_, -1)[output])
-        return cls(names, np.array(steps), intercept, label=margin_label(view, class_)).plot(ax=ax)
+        label = margin_label(view, class_)
+        if not len(remainder) and not view.decomposition.complete:
+            label += ", without the components left out"
+        return cls(names, np.array(steps), intercept, label=label).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> WaterfallDisplay:
         """Draw the steps.
