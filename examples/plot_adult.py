@@ -187,9 +187,9 @@ ax.set(xlabel="difference of the selection rates, male minus female", ylabel="ac
 ax.xaxis.set_major_formatter("{x:.2f}")
 ax.yaxis.set_major_formatter("{x:.3f}")
 ax.yaxis.set_major_locator(MultipleLocator(0.005))
-ax.set_title("numbers: strength of the removal, from 0 (the full model) to 1", loc="left", fontsize=12)
+ax.set_title("Less difference costs accuracy", loc="left", fontsize=12)
 ax.margins(y=0.12)
-ax.legend(frameon=False, loc="lower right")
+ax.legend(frameon=False, loc="lower right", title="numbers: strength of the removal\n(0: the full model)")
 figure.savefig("adult_trade_off.png", dpi=100)
 
 # %%

@@ -75,14 +75,18 @@ figure = plt.figure(figsize=(9, 10.5), layout="constrained")
 rows = figure.subfigures(3, 1, hspace=0.03)
 main = rows[0].subplots(1, 3, width_ratios=[5, 4, 2])
 axes = [*main, *rows[1].subplots(1, 2), *rows[2].subplots(1, 2)]
-ShapDisplay.from_decomposer(decomposer, "hr", X, colour_by="workingday", ax=axes[0])
+rides = {"target": "rides", "units": "per hour"}
+ShapDisplay.from_decomposer(decomposer, "hr", X, colour_by="workingday", ax=axes[0], **rides)
 ComponentDisplay.from_decomposer(
     decomposer,
     ["temp", "workingday", ("hr", "workingday"), ("hr", "temp"), ("hr", "temp", "workingday")],
     X=X,
     subsample=0,
     ax=axes[1:],
+    **rides,
 )
+for ax in axes[1:4]:
+    ax.set_ylim(axes[0].get_ylim())
 picture = Path("bike_sharing.png").resolve()
 figure.savefig(picture, dpi=100)
 
@@ -129,7 +133,7 @@ table = pd.DataFrame(
 )
 print("The largest components, mean absolute value in rides per hour")
 print(table.to_string(index=False, float_format="{:.1f}".format))
-ImportanceDisplay.from_decomposer(decomposer, k=12).figure_.savefig("bike_importance.png", dpi=100)
+ImportanceDisplay.from_decomposer(decomposer, k=12, **rides).figure_.savefig("bike_importance.png", dpi=100)
 print(f"Picture: {picture}")
 
 # %%
@@ -138,7 +142,9 @@ print(f"Picture: {picture}")
 # This picture is for eight in the morning of a day off. It goes from the mean prediction through the components. The
 # main effect of the hour adds rides, and the interaction with the day off takes them away.
 
-WaterfallDisplay.from_decomposer(decomposer, eight_off).figure_.savefig("bike_waterfall.png", dpi=100)
+WaterfallDisplay.from_decomposer(decomposer, eight_off, **rides).figure_.savefig(
+    "bike_waterfall.png", dpi=100
+)
 
 # %%
 # References

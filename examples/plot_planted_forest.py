@@ -20,6 +20,7 @@ from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, train_test_split
 
 from skglex import GlexDecomposer, RandomPlantedForestRegressor
+from skglex.plotting import ComponentDisplay
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(2000, 4))
@@ -76,21 +77,13 @@ for component in decomposer.strongest_components(4):
 
 # %%
 # Both main effects are the line x, and the interaction is 2 x0 x1, up to the error of the fit.
-grid = np.linspace(-2, 2, 81)
-rows = np.zeros((81, 4))
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
-for k, ax in enumerate(axes[:2]):
-    rows[:, :2] = grid[:, None]
-    ax.step(grid, decomposer[f"x{k}"].evaluate(rows), where="post", label="component")
-    ax.plot(grid, grid, "k--", lw=1, label="truth")
-    ax.set(xlabel=f"x{k}", title=f"main effect of x{k}")
-    ax.legend()
-a, b = np.meshgrid(grid, grid)
-plane = np.column_stack([a.ravel(), b.ravel(), np.zeros((a.size, 2))])
-surface = decomposer["x0:x1"].evaluate(plane).reshape(a.shape)
-mesh = axes[2].pcolormesh(grid, grid, surface, cmap="RdBu_r", vmin=-8, vmax=8)
-axes[2].set(xlabel="x0", ylabel="x1", title="interaction x0:x1")
-figure.colorbar(mesh, ax=axes[2])
+inside = X_train[(np.abs(X_train[:, :2]) < 2).all(axis=1)]
+display = ComponentDisplay.from_decomposer(
+    decomposer, ["x0", "x1", "x0:x1"], X=inside, subsample=0, target="y"
+)
+for ax in display.axes_[:2]:
+    ax.plot([-2, 2], [-2, 2], "--", color="#D55E00", lw=1.5, zorder=4, label="truth")
+display.ax_.legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%

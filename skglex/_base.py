@@ -16,7 +16,15 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skglex._dask import partitions_of
 from skglex._fitted_model import FittedModel, read_model, takes_objects
-from skglex._input import as_dense, as_numpy, check_rows, is_frame, take_rows
+from skglex._input import (
+    RawMap,
+    as_dense,
+    as_numpy,
+    check_rows,
+    find_outputs_of_all,
+    is_frame,
+    take_rows,
+)
 from skglex._kernels import report_compilations
 from skglex._leaves import BackgroundLike
 from skglex._prefit import is_fitted, resolve_estimator, tree_model, unwrap_frozen, uses_prefit
@@ -32,7 +40,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # `fit` validates it, and its error lists the supported models
         "weighting": [StrOptions({"empirical", "path_dependent"})],
-        "feature_groups": [dict, None],
+        "feature_groups": [dict, StrOptions({"auto"}), None],
         "prefit": ["boolean", StrOptions({"auto"})],
         "n_background": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
@@ -134,6 +142,14 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             self.background_ = Bunch(rows=range(background.n_rows), weights=None)
         self._fitted = fitted.with_background(background, rows, take_rows(X, rows[:1]), self.weighting)
         return X, Xt
+
+    def _trace_columns(self, X: Any) -> RawMap:
+        """Return which of the model's columns change with which raw columns; X are the rows passed to `fit`."""
+        fitted = self._fitted
+        if fitted.preprocess is None or fitted.raw.names:
+            return fitted.raw
+        rows = X if len(fitted.background_rows) == X.shape[0] else take_rows(X, fitted.background_rows)
+        return find_outputs_of_all(rows, fitted.to_model_space, fitted.background)
 
     def _rows_of_partitions(self, partitions: Any, y: Any) -> tuple[Any, Any]:
         """Return the sampled rows of a Dask collection and their weights; without ``n_background``, its first row."""

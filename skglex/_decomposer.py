@@ -93,10 +93,12 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         None: all orders. Any component is available by name: ``decomposer["a", "b", "c"]``. SHAP values, SHAP
         interaction values and partial dependence contain all orders.
     features : list of str or int, mask or callable, default=None
-        List only components whose features are all in this list. None: all components. With ``feature_groups``, a
-        group is selected by its name.
-    feature_groups : dict of str to list, default=None
-        ``{"name": [columns]}``: columns that count as one feature.
+        List only components whose features are all in this list. None: all components. With ``feature_groups``,
+        a group is selected by its name. For a pipeline, names of raw columns are searched first.
+    feature_groups : dict of str to list, or "auto", default=None
+        ``{"name": [columns]}``: columns that count as one feature. For a pipeline, the name of a raw column stands for
+        all columns that are computed from it. ``"auto"``: the columns that the preprocessing computes from one raw
+        column are a group with its name. Columns that are computed from several raw columns join their groups.
     remainder : bool, default=True
         If ``max_interaction`` or ``features`` is set, append the column ``remainder``: margin - intercept - sum of
         the other columns.
@@ -138,6 +140,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         Mean of ``|phi_k|`` over the background, not normalised. Like ``component_importances_``, it is computed on
         first access, from the binned background that a fitted (and a saved) decomposer contains, or from the
         background in Dask partitions.
+    feature_groups_ : dict of str to list of str
+        The columns of every group.
     estimator_ : object
         The fitted model.
     classes_ : ndarray of shape (n_classes,)
@@ -225,7 +229,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         weighting: str = "empirical",
         max_interaction: int | None = 2,
         features: Any = None,
-        feature_groups: dict[str, Any] | None = None,
+        feature_groups: dict[str, Any] | str | None = None,
         remainder: bool = True,
         prefit: str | bool = "auto",
         n_background: int | None = None,
@@ -293,8 +297,13 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         """
         if np.dtype(self.dtype) not in (np.float64, np.float32):
             raise ValueError(f"dtype must be numpy.float64 or numpy.float32; got {self.dtype!r}")
-        _, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=self.check_additivity)
-        self._groups = group_features(self.feature_groups, self._fitted.feature_names)
+        X, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=self.check_additivity)
+        self._fitted = self._fitted.with_raw_columns(X, Xt)
+        raw = self._trace_columns(X) if self.feature_groups else self._fitted.raw
+        names = self._fitted.feature_names
+        groups = raw.groups(names) if isinstance(self.feature_groups, str) else self.feature_groups
+        self._groups = group_features(groups, names, raw.by_name())
+        self.feature_groups_ = self._groups.members
         self._decomposition = self._decompose(Xt)
         if self.weighting == "empirical":
             warn_of_small_background(self._fitted.background.effective_rows, self._decomposition.max_order)
@@ -637,7 +646,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             Partial dependence on the margin scale.
         """
         check_is_fitted(self)
-        Xt = self._fitted.check(X, self)
+        Xt = self._check_rows(X)
         players = self._groups.resolve(features, self._fitted.feature_names, X=Xt)
         decomposition = self._decomposition
         keep = np.isin(decomposition.players.player_of_feature, players)
@@ -725,6 +734,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             execution=self._execution,
             estimator=self,
             component_means=self._component_means,
+            find=self._find,
             cached=frozenset(self._cache),
         )
 
@@ -799,8 +809,14 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     def _on_rows(self, X: Any, shape: tuple[int, ...], compute: Any, name: str) -> NDArray[np.float64]:
         r"""Compute numbers of all outputs for rows: shape (n_outputs, \*shape, n_samples)."""
-        Xt = self._fitted.check(X, self)
+        Xt = self._check_rows(X)
         return self._fitted.map_rows(Xt, (self._n_outputs, *shape), compute, self._execution, name)
+
+    def _check_rows(self, X: Any) -> Any:
+        """Check rows to explain, and take them through the preprocessing; an array of one dimension is one row."""
+        if isinstance(X, (list, np.ndarray)) and np.ndim(X) == 1 and len(X) == self.n_features_in_:
+            X = np.reshape(X, (1, -1))
+        return self._fitted.check(X, self)
 
     def _column_names(self) -> list[str]:
         names = self._component_names(self._decomposition.listed.sets)
@@ -841,6 +857,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     def _component_values(self, members: tuple[int, ...], X: Any) -> NDArray[np.float64]:
         """Evaluate one component at rows."""
         listed, position = self._find(members)
+        needed = np.flatnonzero(np.isin(self._groups.of_feature, members))
+        X = self._fitted.fill_others(X, needed, getattr(self, "feature_names_in_", None))
 
         def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))

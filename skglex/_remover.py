@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import ClassifierTags, RegressorTags, check_array, get_tags
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -25,6 +25,7 @@ from skglex._input import (
     fill_columns,
     find_outputs,
     is_frame,
+    list_features,
     resolve_features,
     take_rows,
 )
@@ -118,8 +119,9 @@ class FeatureRemover(BaseTreeModelEstimator):
     strength : float, default=1.0
         From 0 (the full model) to 1: the margin is the full margin - strength * (sum of the removed components). It
         may be changed after `fit`, to trace a trade-off without another fit.
-    feature_groups : dict of str to list, default=None
-        ``{"name": [columns]}``: names for several columns, which ``features`` may contain.
+    feature_groups : dict of str to list, or "auto", default=None
+        ``{"name": [columns]}``: names for several columns, which ``features`` may contain. ``"auto"``: the names of the
+        groups of columns that the preprocessing computes from one raw column, or from several that it mixes.
     prefit : {"auto", True, False}, default="auto"
         ``"auto"``: use the estimator unchanged if it is fitted and y is not passed (boosters and frozen estimators
         always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
@@ -136,6 +138,8 @@ class FeatureRemover(BaseTreeModelEstimator):
     ----------
     removed_features_ : list of str
         Names of the model's features that are removed (for a pipeline, columns after the preprocessing).
+    feature_groups_ : dict of str to list of str
+        The columns of every group.
     estimator_ : object
         The fitted model.
     classes_ : ndarray of shape (n_classes,)
@@ -218,7 +222,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         *,
         weighting: str = "empirical",
         strength: float = 1.0,
-        feature_groups: dict[str, Any] | None = None,
+        feature_groups: dict[str, Any] | str | None = None,
         prefit: str | bool = "auto",
         n_background: int | None = None,
         n_jobs: int | None = None,
@@ -245,8 +249,11 @@ class FeatureRemover(BaseTreeModelEstimator):
             tags.regressor_tags = inner.regressor_tags
             if tags.classifier_tags is not None:
                 tags.classifier_tags.multi_label &= tags.target_tags.multi_output
+        elif getattr(self.estimator, "_estimator_type", "") == "classifier":
+            # Older versions of CatBoost have no tags.
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         else:
-            tags.estimator_type = "regressor"
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         # Removal discards information on the target on purpose, so that the score may be poor.
         for model_tags in (tags.classifier_tags, tags.regressor_tags):
             if model_tags is not None:
@@ -560,15 +567,26 @@ class FeatureRemover(BaseTreeModelEstimator):
             raw_names = [str(name) for name in X.columns]
         elif self._fitted.preprocess is not None:
             raw_names = [f"x{i}" for i in range(X.shape[1])]
-        items = expand_groups(self.features, self.feature_groups or {}, raw_names, X)
+        names = self._fitted.feature_names
+        groups = self.feature_groups or {}
+        if isinstance(groups, str):
+            found = self._trace_columns(X).groups(names)
+            groups = {group: [names[i] for i in members] for group, members in found.items()}
+        self.feature_groups_ = {
+            str(group): list_features(items, raw_names) for group, items in groups.items()
+        }
+        if isinstance(self.feature_groups, str):
+            # The columns of a single raw column are found below, on the whole background.
+            groups = {group: items for group, items in groups.items() if group not in raw_names}
+        items = expand_groups(self.features, groups, raw_names, X)
         if self._fitted.preprocess is None:
-            removed = set(resolve_features(items, self._fitted.feature_names))
+            removed = set(resolve_features(items, names))
             self._raw_removed = sorted(removed)
             return removed
         rows = self._fitted.background_rows
         background = X if len(rows) == X.shape[0] else take_rows(X, rows)
         columns = RawColumns(background, self._fitted.to_model_space, self._fitted.background)
-        removed, self._raw_removed = find_outputs(items, raw_names, self._fitted.feature_names, columns)
+        removed, self._raw_removed = find_outputs(items, raw_names, names, columns)
         return removed
 
     @property

@@ -10,6 +10,7 @@ from skglex._decomposition._importance import (
 )
 from skglex._decomposition._listed_components import ListedComponents
 from skglex._decomposition._remainder import remainder_share, warn_of_remainder
+from skglex._decomposition._row_values import OneHot, as_text, name_values, one_hot_columns, row_values
 from skglex._decomposition._tables import ComponentTables
 
 __all__ = [
@@ -17,10 +18,15 @@ __all__ = [
     "Decomposition",
     "Explained",
     "ListedComponents",
+    "OneHot",
+    "as_text",
     "average_out",
     "component_means",
     "explained",
+    "name_values",
+    "one_hot_columns",
     "remainder_share",
+    "row_values",
     "shapley_means",
     "sum_by_feature_and_order",
     "top_components",

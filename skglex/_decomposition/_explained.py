@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from skglex._decomposition._decomposition import Decomposition
     from skglex._decomposition._listed_components import ListedComponents
     from skglex._fitted_model import FittedModel
-    from skglex._input import FeatureGroups
+    from skglex._input import FeatureGroups, Origin
     from skglex._leaves import BackgroundLike, Grid
     from skglex._readers import SourceModel
-    from skglex.components import Axis
+    from skglex.components import Axis, Component
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Explained:
     execution : Execution
     component_means : callable
         Returns the importances of the listed components, of shape (n_sets, n_outputs).
+    find : callable
+        Returns the list that has the component of some players, and its position there.
     cached : frozenset of str
         Names of the attributes that were computed already.
     """
@@ -57,6 +59,7 @@ class Explained:
     max_interaction: int | None
     execution: Execution
     component_means: Callable[[], NDArray[np.float64]]
+    find: Callable[[tuple[int, ...]], tuple[ListedComponents, int]]
     cached: frozenset[str]
 
     @property
@@ -110,6 +113,19 @@ class Explained:
         sets = listed.sets if chosen is None else [listed.sets[int(i)] for i in chosen]
         return column_names(self.groups.names, sets, self.estimator.separator)
 
+    def features_of(self, members: tuple[int, ...]) -> list[str]:
+        """Return the names of the features of a component."""
+        return [self.groups.names[player] for player in members]
+
+    def component_values(
+        self, listed: ListedComponents, bins: NDArray[Any], chosen: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return all or the chosen components of a list at binned rows: (n_outputs, n_components, n_rows)."""
+        chosen = np.arange(len(listed)) if chosen is None else chosen
+        out = np.empty((self.n_outputs * len(chosen), bins.shape[1]))
+        listed.evaluate(bins, chosen, out, self.execution)
+        return out.reshape(self.n_outputs, len(chosen), bins.shape[1])
+
     def component_table(
         self, listed: ListedComponents, position: int
     ) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
@@ -117,6 +133,25 @@ class Explained:
         categories = self.source.input.categories
         axes, values = listed.table(position, self.feature_names, categories, self.execution)
         return axes, self.squeeze(values)
+
+    def origin_of(self, columns: list[int]) -> Origin | None:
+        """Return the raw column that some of the model's columns are computed from; None if it is not exactly one."""
+        for origin in self.fitted.raw.origins:
+            if set(columns) == set(origin.outputs):
+                return origin
+        return None
+
+    def shown_name(self, player: str) -> str:
+        """Return the name of a feature in pictures: that of its raw column if nothing else is computed from that."""
+        if player in self.groups.members or self.fitted.preprocess is None:
+            return player
+        origin = self.origin_of(self.groups.columns_of(player).tolist())
+        return player if origin is None else origin.name
+
+    def component_on_bins(self, component: Component, bins: NDArray[Any]) -> NDArray[np.float64]:
+        """Return a component's values at binned rows: shape (n_outputs, n_rows)."""
+        listed, position = self.find(tuple(self.groups.names.index(name) for name in component.features))
+        return self.component_values(listed, bins, np.array([position]))[:, 0]
 
     def components_up_to(self, order: Any, *, least: int) -> ListedComponents:
         """Return the components up to an order; raise if the order is less than ``least``, or the list too long."""

@@ -16,6 +16,7 @@ from skglex._input._feature_names import (
     output_names,
     resolve_features,
 )
+from skglex._input._origins import Origin, RawMap, find_outputs_of_all, trace_columns
 from skglex._input._raw_columns import RawColumns, expand_groups, find_outputs
 from skglex._input._rows import (
     as_dense,
@@ -23,8 +24,10 @@ from skglex._input._rows import (
     check_rows,
     fill_columns,
     is_frame,
+    row_of_series,
     take_rows,
     with_columns_of,
+    with_numbers,
 )
 from skglex._input._saved_row import pack_row, unpack_row
 from skglex._input._spec import LARGEST_ZERO, InputSpec
@@ -33,7 +36,9 @@ __all__ = [
     "LARGEST_ZERO",
     "FeatureGroups",
     "InputSpec",
+    "Origin",
     "RawColumns",
+    "RawMap",
     "as_dense",
     "as_numpy",
     "bin_all",
@@ -44,6 +49,7 @@ __all__ = [
     "expand_groups",
     "fill_columns",
     "find_outputs",
+    "find_outputs_of_all",
     "group_features",
     "is_categorical",
     "is_frame",
@@ -56,7 +62,10 @@ __all__ = [
     "pack_row",
     "raw_column",
     "resolve_features",
+    "row_of_series",
     "take_rows",
+    "trace_columns",
     "unpack_row",
     "with_columns_of",
+    "with_numbers",
 ]

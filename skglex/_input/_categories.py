@@ -48,7 +48,7 @@ def _frame_values(
     value is looked up there. Otherwise the codes of the column are used or, with ``spec.by_value``, its categories
     converted to numbers.
     """
-    values, codes = _categorical(column)
+    values, codes = categories_and_codes(column)
     if codes is None:
         if categories is not None:
             raise ValueError(
@@ -80,7 +80,7 @@ def _frame_values(
     return out
 
 
-def _categorical(column: Any) -> tuple[list[Any], NDArray[np.int64] | None]:
+def categories_and_codes(column: Any) -> tuple[list[Any], NDArray[np.int64] | None]:
     """Return the values and the codes (-1: missing) of a categorical pandas or polars column, else [] and None."""
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):
         return column.cat.categories.tolist(), np.asarray(column.cat.codes, dtype=np.int64)

@@ -102,13 +102,25 @@ class FeatureGroups:
         Name of each player. A group stands at the position of its first member.
     of_feature : ndarray of shape (n_features,), int64
         The player of every feature.
-    grouped : bool
-        Whether there are groups.
+    members : dict of str to list of str
+        The names of the columns of every group.
+    raw : mapping of str to tuple of int
+        The features that the preprocessing computes from each raw column, by the name of the raw column.
     """
 
     names: list[str]
     of_feature: NDArray[np.int64]
-    grouped: bool
+    members: dict[str, list[str]]
+    raw: Mapping[str, tuple[int, ...]]
+
+    @property
+    def grouped(self) -> bool:
+        """Return whether there are groups."""
+        return bool(self.members)
+
+    def columns_of(self, player: str) -> NDArray[np.int64]:
+        """Return the positions of the features of a player."""
+        return np.flatnonzero(self.of_feature == self.names.index(player))
 
     def group_of(self, feature_names: list[str]) -> dict[str, str]:
         """Return the group of each feature that belongs to one."""
@@ -116,45 +128,65 @@ class FeatureGroups:
         return {name: player for name, player in zip(feature_names, players) if name not in self.names}
 
     def resolve(self, features: Any, feature_names: list[str], *, X: Any) -> list[int]:
-        """Return the positions of the players that a user names; raise if a feature belongs to a group."""
-        if not self.grouped:
-            return resolve_features(features, self.names, X=X)
-        out = []
+        """Return the positions of the players that a user names; raise if a feature belongs to a group.
+
+        A name is that of a group, else that of a raw column, which stands for all features computed from it, else that
+        of a feature.
+        """
+        out: list[int] = []
         for item in list_features(features, feature_names, X=X):
-            if isinstance(item, str) and item in self.names:
+            if isinstance(item, str) and item in self.members:
                 out.append(self.names.index(item))
                 continue
-            position = resolve_features(item, feature_names)[0]
-            player = int(self.of_feature[position])
-            if self.names[player] != feature_names[position]:
-                raise ValueError(
-                    f"features contains {feature_names[position]!r}, which belongs to the group "
-                    f"{self.names[player]!r}. Pass the name of the group"
-                )
-            out.append(player)
-        return out
+            positions = _features_of(item, feature_names, self.raw, "features")
+            for player in dict.fromkeys(self.of_feature[positions].tolist()):
+                outside = set(np.flatnonzero(self.of_feature == player).tolist()) - set(positions)
+                if self.names[player] in self.members and outside:
+                    raise ValueError(
+                        f"features contains {feature_names[positions[0]]!r}, which belongs to the group "
+                        f"{self.names[player]!r}. Pass the name of the group"
+                    )
+                out.append(player)
+        return list(dict.fromkeys(out))
 
 
-def group_features(groups: Mapping[str, Any] | None, names: list[str]) -> FeatureGroups:
-    """Join features into groups; every other feature is a player by itself."""
-    n = len(names)
-    if not groups:
-        return FeatureGroups(list(names), np.arange(n), False)
+def _features_of(
+    item: Any, names: list[str], raw: Mapping[str, tuple[int, ...]], parameter: str
+) -> list[int]:
+    """Return the features that a name or a position stands for; a name is first searched among the raw columns."""
+    if isinstance(item, str) and item in raw:
+        return list(raw[item])
+    known = [*names, *(name for name in raw if name not in names)]
+    return resolve_features(
+        item, names if isinstance(item, (int, np.integer)) else known, parameter=parameter
+    )
+
+
+def group_features(
+    groups: Mapping[str, Any] | None, names: list[str], raw: Mapping[str, tuple[int, ...]] | None = None
+) -> FeatureGroups:
+    """Join features into groups; every other feature is a player by itself.
+
+    Members may be names of raw columns, which are searched first; ``raw`` maps them to features.
+    """
+    raw = raw or {}
     group_of: dict[int, str] = {}
-    for group, columns in groups.items():
-        members = resolve_features(columns, names, parameter=f"feature_groups[{group!r}]")
-        if not members:
-            raise ValueError(
-                f"feature_groups[{group!r}] is empty. List at least one column, or drop the group"
-            )
-        for position in members:
-            if group_of.setdefault(position, group) != group:
+    members: dict[str, list[str]] = {}
+    for group, columns in (groups or {}).items():
+        parameter = f"feature_groups[{group!r}]"
+        items = list_features(columns, names, parameter=parameter)
+        positions = [i for item in items for i in _features_of(item, names, raw, parameter)]
+        if not positions:
+            raise ValueError(f"{parameter} is empty. List at least one column, or drop the group")
+        members[str(group)] = [names[i] for i in dict.fromkeys(positions)]
+        for position in positions:
+            if group_of.setdefault(position, str(group)) != str(group):
                 raise ValueError(
                     f"feature_groups contains {names[position]!r} in both {group_of[position]!r} and {group!r}. A "
                     "column may be in one group only"
                 )
     player_names: list[str] = []
-    of_feature = np.empty(n, np.int64)
+    of_feature = np.empty(len(names), np.int64)
     player_of_group: dict[str, int] = {}
     for position, name in enumerate(names):
         feature_group = group_of.get(position)
@@ -164,15 +196,15 @@ def group_features(groups: Mapping[str, Any] | None, names: list[str]) -> Featur
             continue
         if feature_group not in player_of_group:
             player_of_group[feature_group] = len(player_names)
-            player_names.append(str(feature_group))
+            player_names.append(feature_group)
         of_feature[position] = player_of_group[feature_group]
-    ungrouped = {names[position] for position in range(n) if position not in group_of}
+    ungrouped = {name for position, name in enumerate(names) if position not in group_of}
     if clash := ungrouped & set(player_of_group):
         raise ValueError(
             f"feature_groups contains a group with the name {sorted(clash)[0]!r}, but a feature outside of the group "
             "has the same name. Rename the group"
         )
-    return FeatureGroups(player_names, of_feature, True)
+    return FeatureGroups(player_names, of_feature, members, raw)
 
 
 # XGBoost rejects these characters in feature names.

@@ -57,6 +57,12 @@ class Budgets:
         Number of leaf weights that are cached for a background in Dask partitions: 512 MB of float64.
     permuted_rows : int
         Number of rows that are preprocessed at one time when a raw column is permuted.
+    traced_columns : int
+        Maximum number of raw columns that are traced through the preprocessing when a decomposer is fitted.
+    traced_rows : int
+        Number of background rows on which raw columns are permuted to trace them, beside rows with extreme values.
+    named_values : int
+        Number of distinct values of a raw column that a decomposer stores.
     checked_conditions : int
         Limit of rows times leaf conditions in the additivity check of `fit`.
     html_look_ups : float
@@ -87,6 +93,9 @@ class Budgets:
     pattern_table_rows: int = 512
     kept_dask_weights: int = 1 << 26
     permuted_rows: int = 10_000
+    traced_columns: int = 100
+    traced_rows: int = 500
+    named_values: int = 1000
     checked_conditions: int = 10**9
     html_look_ups: float = 3e8
     ebm_cells: int = 1 << 27

@@ -26,6 +26,7 @@ _DESCRIPTION: dict[str, type | tuple[type, ...]] = {
     "outputs": (list, type(None)),
     "remainder_share": (float, int, type(None)),
     "separator": str,
+    "n_background": int,
     "classes": (list, type(None)),
     "second_class_on_ties": bool,
     "isolation": (list, type(None)),

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained
-from skglex._input import column_values, is_categorical, is_frame, raw_column
+from skglex._decomposition import explained, row_values
 from skglex._utils import import_optional
 
 if TYPE_CHECKING:
@@ -38,12 +35,13 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
         * ``values`` of shape (n_samples, n_features) or (n_samples, n_features, n_outputs); interaction values have
           a second axis of length n_features after the first;
         * ``base_values`` of shape (n_samples,) or (n_samples, n_outputs): ``intercept_``;
-        * ``data``, the rows as the model's numbers (categories are codes, missing values are NaN), and
+        * ``data``, the rows as numbers (categories are codes, missing values are NaN), and
           ``display_data``, the same with the categories themselves; None if there are no categories and no groups;
         * ``feature_names`` and, for several outputs, ``output_names``.
 
-        The features are those of ``explained_features_``. A group of ``feature_groups`` has no single value, so its
-        ``data`` are NaN.
+        The features are those of ``explained_features_``. A column that the preprocessing computes from one raw column
+        has the value of the raw column. A group has a value if its columns come from one raw column or are one-hot
+        encoded; the ``data`` of other groups are NaN.
 
     Raises
     ------
@@ -71,7 +69,10 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
     compute = decomposer.shap_interaction_values if interactions else decomposer.shap_values
     values = compute(X)
     base = np.asarray(decomposer.intercept_, dtype=np.float64)
-    data, display = _rows(view, view.check(X))
+    data, texts = row_values(view, X)
+    display = data.astype(object) if texts else None
+    for player, text in texts.items():
+        display[:, player] = text  # type: ignore[index]
     labels = view.output_labels
     return shap.Explanation(
         values,
@@ -81,28 +82,3 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
         feature_names=decomposer.explained_features_,
         output_names=None if labels is None else [str(label) for label in labels],
     )
-
-
-def _rows(view: Explained, Xt: Any) -> tuple[NDArray[np.float64], NDArray[np.object_] | None]:
-    """Return the numbers of every explained feature, and the same with categories; None if all are numeric."""
-    groups = view.groups
-    group_names = {str(name) for name in view.estimator.feature_groups or {}}
-    members = [np.flatnonzero(groups.of_feature == player) for player in range(len(groups.names))]
-    single = {
-        player: int(m[0]) for player, m in enumerate(members) if groups.names[player] not in group_names
-    }
-    data = np.full((Xt.shape[0], len(members)), np.nan)
-    texts: dict[int, Any] = {player: "(group)" for player in range(len(members)) if player not in single}
-    spec = view.source.input
-    Xt = Xt.toarray() if sp.issparse(Xt) else Xt
-    for player, feature in single.items():
-        data[:, player] = column_values(Xt, feature, spec)
-        column = raw_column(Xt, feature)
-        if feature in spec.encoders or feature in spec.categories or is_categorical(column.dtype):
-            texts[player] = np.asarray(column.to_list() if is_frame(Xt) else column, dtype=object)
-    if not texts:
-        return data, None
-    display = data.astype(object)
-    for player, text in texts.items():
-        display[:, player] = text
-    return data, display

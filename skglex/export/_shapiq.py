@@ -68,9 +68,8 @@ def to_shapiq(
     Xt = view.check(X)
 
     def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
-        columns = np.empty((len(chosen) * view.n_outputs, bins.shape[1]))
-        listed.evaluate(bins, chosen, columns, execution)
-        return np.asarray(columns.reshape(view.n_outputs, len(chosen), bins.shape[1])[position])
+        values: NDArray[np.float64] = view.component_values(listed, bins, chosen)[position]
+        return values
 
     components = view.fitted.map_rows(Xt, (len(chosen),), compute, view.execution, "components")
     values = np.column_stack([np.full(Xt.shape[0], view.intercept[position]), components.T])

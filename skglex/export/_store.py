@@ -95,7 +95,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
                 "features for fewer components, or train on fewer bins (max_bin)"
             )
         columns = grid.features[tables.axis_features(i)].tolist()
-        features = [view.groups.names[player] for player in players]
+        features = view.features_of(players)
         components.append({"name": name, "features": features, "columns": columns})
         edges += [axis.edges for axis in axes if not axis.categorical]
         for column, axis in zip(columns, axes):
@@ -113,6 +113,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         "complete": bool(view.decomposition.complete),
         "remainder_share": _measure_remainder(view),
         "separator": decomposer.separator,
+        "n_background": int(view.background.n_rows),
         "outputs": _plain_labels(view.output_labels),
         "link": view.source.response.link,
         **_write_response(view),

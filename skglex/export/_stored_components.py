@@ -156,15 +156,16 @@ class StoredComponents:
         if len(arrays["background"]) != self._grid.n_bins.sum():
             raise ValueError("background has one share for every bin of every feature")
         self._background = arrays["background"]
+        self._n_background: int = description["n_background"]
         names: list[str] = description["features"]
-        lookup = ComponentNames(names, self.separator, description["grouped"])
+        self._names = ComponentNames(names, self.separator, description["grouped"])
         source = _StoredTables(self)
         made = [
             Component(source, i, c["name"], tuple(c["features"]))
             for i, c in enumerate(description["components"])
         ]
         members = [tuple(sorted(map(names.index, c.features))) for c in made]
-        self.components_ = Components(made, members, lookup, self._why_absent)
+        self.components_ = Components(made, members, self._names, self._why_absent)
         self._listed = StoredTables(members, axes, values, self._columns, self._grid)
         self._groups = _read_groups(description)
 
@@ -172,7 +173,8 @@ class StoredComponents:
     def _explained(self) -> Explained:
         """Return what inspection and plots may use."""
         source: Any = SourceModel(None, self._spec, None, None, self._response)  # type: ignore[arg-type]
-        return stored_view(self, self._listed, StoredModel(self, source, self._grid), self._groups)
+        fitted = StoredModel(self, source, self._grid, self._n_background)
+        return stored_view(self, self._listed, fitted, self._groups)
 
     def __getattr__(self, name: str) -> Any:
         # Only attributes that are missing come here. Those of a decomposer are explained.
@@ -379,7 +381,7 @@ class StoredComponents:
     # -- helpers ------------------------------------------------------------------------------
 
     def _why_absent(self, members: tuple[int, ...]) -> str:
-        names = [self.explained_features_[i] for i in members]
+        names = [self._names.names[i] for i in members]
         if self.complete:
             return f"no path of the model splits on all of {names}, so their component is zero everywhere"
         return (
@@ -397,9 +399,9 @@ class StoredComponents:
                 "decomposer that was fitted with max_interaction=None, or predict with the model",
                 RemainderWarning,
             )
-        columns = self._evaluate(self._check(X), np.arange(len(self.components_)))
-        sums = columns.reshape(self._n_outputs, len(self.components_), -1).sum(axis=1)
-        return np.asarray(np.reshape(self.intercept_, (-1, 1)) + sums).T
+        bins = bin_all(self._check(X), self._spec, self._grid)
+        margins: NDArray[np.float64] = self._explained.decomposition.margins(bins)
+        return margins.T
 
     def _evaluate(self, X: Any, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return chosen components at checked rows: for every output one row per component."""

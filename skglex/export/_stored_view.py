@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from skglex._decomposition import ComponentTables, Explained, ListedComponents
-from skglex._input import FeatureGroups, bin_all
+from skglex._input import FeatureGroups, RawMap, bin_all
 from skglex._kernels.arguments import Axes, TableLayout
 from skglex._leaves import Background, Grid
 from skglex._readers import SourceModel
@@ -124,6 +124,17 @@ class _WithoutLeaves:
         raise ValueError(NOT_STORED.format(name.strip("_").replace("_", " ")))
 
 
+class _StoredBackground(NamedTuple):
+    """Hold what is known of the background beside its distribution along each feature.
+
+    Attributes
+    ----------
+    n_rows : int
+    """
+
+    n_rows: int
+
+
 class StoredModel(_WithoutLeaves):
     """Check and bin rows for stored components, as `FittedModel` does for a model."""
 
@@ -131,9 +142,11 @@ class StoredModel(_WithoutLeaves):
     row = None
     sparse = False
     zero_is_missing = False
+    raw = RawMap([], [], [])
 
-    def __init__(self, stored: StoredComponents, source: SourceModel, grid: Grid) -> None:
+    def __init__(self, stored: StoredComponents, source: SourceModel, grid: Grid, n_background: int) -> None:
         self._stored = stored
+        self.background = _StoredBackground(n_background)
         self.source = source
         self.grid = grid
         self.feature_names = stored.feature_names
@@ -164,19 +177,33 @@ class StoredModel(_WithoutLeaves):
 class _StoredDecomposition(_WithoutLeaves):
     """Hold the listed components, and nothing that needs leaves."""
 
-    def __init__(self, listed: StoredTables, n_players: int, *, complete: bool) -> None:
+    def __init__(
+        self, listed: StoredTables, intercept: NDArray[np.float64], n_players: int, *, complete: bool
+    ) -> None:
         self.listed = listed
+        self._intercept = intercept
+        self.knows_margins = complete
         self.n_outputs = listed.n_outputs
         self.n_players = n_players
         self.complete = complete
         self.max_order = int(listed.orders.max(initial=0))
+
+    def margins(
+        self, bins: NDArray[np.unsignedinteger], execution: Execution = DEFAULT_EXECUTION
+    ) -> NDArray[np.float64]:
+        """Return the sum of intercept and components: shape (n_outputs, n_samples)."""
+        values = np.empty((self.n_outputs * len(self.listed), bins.shape[1]))
+        self.listed.evaluate(bins, np.arange(len(self.listed)), values, execution)
+        sums = values.reshape(self.n_outputs, len(self.listed), -1).sum(axis=1)
+        return np.asarray(self._intercept[:, None] + sums)
 
 
 def stored_view(
     stored: StoredComponents, listed: StoredTables, fitted: StoredModel, groups: FeatureGroups
 ) -> Explained:
     """Return what inspection and plots may use of stored components."""
-    decomposition: Any = _StoredDecomposition(listed, len(groups.names), complete=stored.complete)
+    intercept = np.reshape(stored.intercept_, -1)
+    decomposition: Any = _StoredDecomposition(listed, intercept, len(groups.names), complete=stored.complete)
     model: Any = fitted
     n_outputs = listed.n_outputs
     return Explained(
@@ -184,10 +211,11 @@ def stored_view(
         decomposition=decomposition,
         fitted=model,
         groups=groups,
-        intercept=np.reshape(stored.intercept_, -1),
+        intercept=intercept,
         output_labels=stored.outputs,
         max_interaction=None,
         execution=DEFAULT_EXECUTION,
         component_means=lambda: np.reshape(stored.component_importances_, (-1, n_outputs)),
+        find=lambda members: (listed, listed.sets.index(tuple(sorted(members)))),
         cached=frozenset({"component_importances"}),
     )

@@ -34,8 +34,8 @@ def component_importance(
 
     Parameters
     ----------
-    decomposer : GlexDecomposer
-        A fitted decomposer.
+    decomposer : GlexDecomposer or StoredComponents
+        A fitted decomposer, or components that were loaded from a file.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
         Rows to average over. None: the background, with its weights.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -110,8 +110,8 @@ def feature_importance(
 
     Parameters
     ----------
-    decomposer : GlexDecomposer
-        A fitted decomposer.
+    decomposer : GlexDecomposer or StoredComponents
+        A fitted decomposer, or components that were loaded from a file.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
         Rows to average over. None: the background, with its weights.
     kind : {"shap", "absolute"}, default="shap"

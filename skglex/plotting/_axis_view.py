@@ -1,75 +1,41 @@
-"""Lay out one axis of a component in a picture."""
+"""Lay out one axis of a picture: which cells are drawn, where, and with which labels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import explained
-from skglex._input import column_values, take_rows
-from skglex.components import Axis, bins_along
+from skglex.plotting._axis_cells import MAX_LEVELS, AxisCells, Rows
 from skglex.plotting._style import number
 
-# A numeric feature is drawn level by level if the model splits it into at most this many bins.
-MAX_LEVELS = 5
 # Fewer rows do not show reliably which range a feature has, and whether all its values are integers.
 MANY_ROWS = 50
-
-
-class Rows:
-    """Hold the rows to draw, and look up their values and their bins along any axis."""
-
-    def __init__(self, decomposer: Any, X: Any) -> None:
-        self.decomposer = decomposer
-        self.view = explained(decomposer)
-        self.X = X
-        self.checked = self.view.check(X)
-
-    @cached_property
-    def _bins(self) -> NDArray[Any]:
-        return self.view.fitted.bins(self.checked, self.view.execution)
-
-    def bins(self, axis: Axis) -> NDArray[np.int64]:
-        """Return the bin of every row along an axis."""
-        full = self.decomposer.feature_axis(axis.feature)
-        model_bins = self._bins[self.view.used_feature(axis.feature)]
-        return np.asarray(bins_along(axis, full.edges)[model_bins])
-
-    def values(self, feature: str) -> NDArray[np.float64]:
-        """Return the values of a numeric feature, or the codes of a categorical one; missing values are NaN."""
-        position = self.view.feature_names.index(feature)
-        return column_values(self.checked, position, self.view.source.input)
-
-    def subsample(self, n: int) -> Rows:
-        """Return at most n of the rows; the choice is always the same."""
-        total = self.checked.shape[0]
-        if n >= total:
-            return self
-        rows = np.sort(np.random.default_rng(0).choice(total, n, replace=False))
-        return Rows(self.decomposer, take_rows(self.X, rows))
+# More categories than this (and one more) are drawn as the strongest, and one cell for all others.
+MAX_CATEGORIES = 12
+# Larger numbers count as infinite: an axis cannot reach them.
+_LARGEST = 1e100
 
 
 @dataclass(frozen=True)
 class AxisView:
-    """Describe which bins of one axis are drawn, and where.
+    """Describe which cells of an axis are drawn, and where.
 
     Attributes
     ----------
-    axis : Axis
+    axis : AxisCells
     levels : bool
-        True: the bins are drawn as levels at 0, 1, ... with ``labels``. False: they are drawn to scale.
-    bins : ndarray of int
-        The bins that are drawn, without the bin of missing values.
-    borders : ndarray of shape (len(bins) + 1,)
-        The ends of the bins. They lie half-way between integers if the rows to draw have only integer values.
+        True: the cells are drawn as levels at 0, 1, ... with ``labels``. False: they are drawn to scale.
+    drawn : list of ndarray of int
+        The cells of the axis that each drawn cell consists of, without those of missing values.
+    borders : ndarray of shape (len(drawn) + 1,)
+        The ends of the drawn cells. They lie half-way between integers if the rows have only integer values.
     labels : list of str
-        One label per bin.
+        One label per drawn cell.
     missing : bool
-        Whether the bin of missing values is drawn, after all other bins.
+        Whether missing values are drawn, after all other cells.
     shares, share_borders : ndarray
         Histogram of the background. If the axis is to scale, it is over all bins of the feature in the model, not only
         those of the component, and narrow bins are merged.
@@ -77,9 +43,9 @@ class AxisView:
         Share of missing values in the background.
     """
 
-    axis: Axis
+    axis: AxisCells
     levels: bool
-    bins: NDArray[np.int64]
+    drawn: list[NDArray[np.int64]]
     borders: NDArray[Any]
     labels: list[str]
     missing: bool
@@ -88,9 +54,14 @@ class AxisView:
     missing_share: float
 
     @property
-    def cells(self) -> NDArray[np.int64]:
-        """Return the bins that are drawn; the bin of missing values comes last."""
-        return np.append(self.bins, self.axis.missing) if self.missing else self.bins
+    def feature(self) -> str:
+        """Return the name of what is drawn along the axis."""
+        return self.axis.feature
+
+    @property
+    def cells(self) -> list[NDArray[np.int64]]:
+        """Return the cells of the axis in each drawn cell; missing values come last."""
+        return [*self.drawn, np.array([self.axis.missing])] if self.missing else self.drawn
 
     @property
     def missing_span(self) -> tuple[float, float]:
@@ -106,68 +77,116 @@ class AxisView:
     @property
     def cell_labels(self) -> list[str]:
         """Return the labels of ``cells``."""
-        return [*self.labels, "missing"] if self.missing else self.labels
+        return [*self.labels, self.axis.missing_label] if self.missing else self.labels
+
+    def cell_of(self, rows: Rows) -> NDArray[np.int64]:
+        """Return the position of every row among ``cells``, -1 if the row is in none."""
+        position = np.full(self.axis.n_cells + 1, -1)
+        for i, members in enumerate(self.cells):
+            position[members] = i
+        found: NDArray[np.int64] = position[self.axis.find(rows)]
+        return found
 
     def place(self, rows: Rows) -> NDArray[np.float64]:
         """Return the position of every row along this axis, NaN if it is outside."""
-        bins = rows.bins(self.axis)
-        position = np.full(len(bins), np.nan)
-        if self.levels:
-            for i, b in enumerate(self.bins):
-                position[bins == b] = i
+        cell = self.cell_of(rows)
+        if self.levels or self.axis.numbers is None:
+            position = np.where(cell < 0, np.nan, cell)
         else:
-            position = np.where(bins == self.axis.missing, np.nan, rows.values(self.axis.feature))
+            position = np.where(self.axis.find(rows) == self.axis.missing, np.nan, self.axis.numbers(rows))
             position[(position < self.borders[0]) | (position > self.borders[-1])] = np.nan
         if self.missing:
-            position[bins == self.axis.missing] = np.mean(self.missing_span)
+            position[cell == len(self.drawn)] = np.mean(self.missing_span)
         return position
 
+    def summarize(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+        """Return the values in the drawn cells along one axis of an array; several cells give their weighted mean."""
+        parts = []
+        for members in self.cells:
+            if len(members) == 1:
+                parts.append(values.take(members[0], axis))
+                continue
+            shares = self.axis.shares[members]
+            weights = shares if shares.sum() > 0 else None
+            parts.append(np.average(values.take(members, axis), axis, weights))
+        return np.stack(parts, axis)
 
-def view_axis(decomposer: Any, axis: Axis, rows: Rows | None, missing: Any) -> AxisView:
+
+def view_axis(
+    axis: AxisCells, rows: Rows | None, missing: Any, strength: NDArray[np.float64] | None = None
+) -> AxisView:
     """Lay out one axis.
 
-    ``missing`` is True, False or "auto". The last draws the bin of missing values if the background or the rows have
-    missing values.
+    Parameters
+    ----------
+    axis : AxisCells
+    rows : Rows, or None
+        The rows that set the range and the labels.
+    missing : {True, False, "auto"}
+        ``"auto"`` draws missing values if the background or the rows have some.
+    strength : ndarray of shape (n_cells,), or None
+        What ranks categories if there are too many; None: their share of the background.
     """
-    full = decomposer.feature_axis(axis.feature)
-    weights = decomposer.background_weights(full)
-    row_bins = None if rows is None else rows.bins(axis)
-    if missing == "auto":
-        missing = weights[-1] > 0 or (row_bins is not None and bool((row_bins == axis.missing).any()))
-    missing = bool(missing)
-    share = float(weights[-1])
-    if axis.categorical:
-        bins = np.arange(axis.missing)
-        labels = [str(edge) for edge in axis.edges]
-        other = len(labels)
-        if weights[other] > 0 or (row_bins is not None and (row_bins == other).any()):
-            labels.append("other")
-        bins = bins[: len(labels)]
-        borders = np.arange(len(bins) + 1) - 0.5
-        return AxisView(axis, True, bins, borders, labels, missing, weights[bins], borders, share)
-    values = None if rows is None else rows.values(axis.feature)
-    if values is not None:
-        values = np.where(row_bins == axis.missing, np.nan, values)
-    if _few_values(full, values):
-        bins = np.arange(axis.missing)
-        labels = [_level_label(axis.edges, int(b), values, row_bins) for b in bins]
-        borders = np.arange(len(bins) + 1) - 0.5
-        shares = decomposer.background_weights(axis)[:-1]
-        return AxisView(axis, True, bins, borders, labels, missing, shares, borders, share)
+    row_cells = None if rows is None else axis.find(rows)
+    occupied = axis.shares > 0
+    if row_cells is not None:
+        occupied[row_cells[row_cells >= 0]] = True
+    has_missing = axis.missing < axis.n_cells
+    missing = has_missing and bool(occupied[axis.missing] if missing == "auto" else missing)
+    share = float(axis.shares[axis.missing]) if has_missing else 0.0
+    inner = np.arange(axis.missing)
+    optional = np.zeros(axis.n_cells, dtype=bool) if axis.optional is None else axis.optional
+    present = inner[(occupied | ~optional)[: axis.missing]]
+    if axis.labels is not None:
+        strength = axis.shares if strength is None else strength
+        drawn, labels = _strongest(present, axis.labels, strength)
+        return _levels(axis, drawn, labels, missing, share)
+    assert axis.edges is not None
+    assert axis.fine_edges is not None
+    assert axis.fine_shares is not None
+    values = None
+    if rows is not None and axis.numbers is not None:
+        values = np.where(row_cells == axis.missing, np.nan, axis.numbers(rows))
+    if _few_values(axis.fine_edges, values):
+        # The first and the last range are unbounded, but no value may lie in them.
+        drawn = [np.array([cell]) for cell in (present if len(present) else inner)]
+        labels = [_level_label(axis.edges, int(cell), values, row_cells) for (cell,) in drawn]
+        return _levels(axis, drawn, labels, missing, share)
     whole = values is not None and len(values) >= MANY_ROWS and _is_whole(values)
-    edges, fine_edges = axis.edges, full.edges
+    edges, fine_edges = axis.edges, axis.fine_edges
     if whole:
-        # Integers fall into the same bins if every edge is moved to the middle between two integers.
+        # Integers fall into the same cells if every edge is moved to the middle between two integers.
         edges, fine_edges = np.ceil(edges) - 0.5, np.ceil(fine_edges) - 0.5
-    low, high = _range(full.edges, values, whole)
-    bins, borders = _clip(edges, low, high)
+    low, high = _range(axis.fine_edges, values, whole)
+    clipped, borders = _clip(edges, low, high)
     fine, fine_borders = _clip(fine_edges, low, high)
     if whole:
-        labels = [_level_label(axis.edges, int(b), values, row_bins) for b in bins]
+        labels = [_level_label(axis.edges, int(cell), values, row_cells) for cell in clipped]
     else:
-        labels = [_interval_label(axis.edges, int(b)) for b in bins]
-    shares, fine_borders = _merge(weights[fine], fine_borders)
-    return AxisView(axis, False, bins, borders, labels, missing, shares, fine_borders, share)
+        labels = [_interval_label(axis.edges, int(cell)) for cell in clipped]
+    shares, fine_borders = _merge(axis.fine_shares[fine], fine_borders)
+    drawn = [np.array([cell]) for cell in clipped]
+    return AxisView(axis, False, drawn, borders, labels, missing, shares, fine_borders, share)
+
+
+def _levels(
+    axis: AxisCells, drawn: list[NDArray[np.int64]], labels: list[str], missing: bool, share: float
+) -> AxisView:
+    borders = np.arange(len(drawn) + 1) - 0.5
+    shares = np.array([axis.shares[members].sum() for members in drawn])
+    return AxisView(axis, True, drawn, borders, labels, missing, shares, borders, share)
+
+
+def _strongest(
+    present: NDArray[np.int64], labels: list[str], strength: NDArray[np.float64]
+) -> tuple[list[NDArray[np.int64]], list[str]]:
+    """Return the cells to draw, each alone, and their labels; if there are too many, the weak ones are together."""
+    if len(present) <= MAX_CATEGORIES + 1:
+        return [np.array([cell]) for cell in present], [labels[cell] for cell in present]
+    ranking = present[np.argsort(-strength[present], kind="stable")]
+    shown, others = np.sort(ranking[:MAX_CATEGORIES]), np.sort(ranking[MAX_CATEGORIES:])
+    drawn = [*(np.array([cell]) for cell in shown), others]
+    return drawn, [*(labels[cell] for cell in shown), f"{len(others)} others"]
 
 
 def _merge(shares: NDArray[np.float64], borders: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
@@ -180,8 +199,8 @@ def _merge(shares: NDArray[np.float64], borders: NDArray[Any]) -> tuple[NDArray[
     return np.add.reduceat(shares, first), borders[[*first, -1]]
 
 
-def _few_values(full: Axis, values: NDArray[np.float64] | None) -> bool:
-    if full.missing > MAX_LEVELS:
+def _few_values(fine_edges: NDArray[np.float64], values: NDArray[np.float64] | None) -> bool:
+    if len(fine_edges) + 1 > MAX_LEVELS:
         return False
     return values is None or len(np.unique(values[np.isfinite(values)])) <= 2 * MAX_LEVELS
 
@@ -197,10 +216,15 @@ def _range(
 ) -> tuple[float, float]:
     """Return the range of a numeric axis.
 
-    It is the range of the values if they are many. Else it contains the edges, with a margin, and the values.
+    It is the range of the values if they are many. Else it contains the edges, with a margin, and the values. Values
+    far from all edges and from most values do not set it: they would squeeze everything else.
     """
-    finite = edges[np.isfinite(edges)]
-    values = np.empty(0) if values is None else values[np.isfinite(values)]
+    finite = edges[np.abs(edges) < _LARGEST]
+    values = np.empty(0) if values is None else values[np.abs(values) < _LARGEST]
+    points = np.concatenate([finite, np.quantile(values, [0.05, 0.95])]) if len(values) else finite
+    if len(points):
+        far = 10 * max(points.max() - points.min(), float(np.abs(points).max()) / 10)
+        values = values[(values >= points.min() - far) & (values <= points.max() + far)]
     if len(values) >= MANY_ROWS:
         low, high = float(values.min()) - 0.5 * whole, float(values.max()) + 0.5 * whole
         if low < high:
@@ -214,7 +238,7 @@ def _range(
 
 
 def _clip(edges: NDArray[np.float64], low: float, high: float) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return the bins that overlap a range, and their borders within the range."""
+    """Return the cells that overlap a range, and their borders within the range."""
     first = int(np.searchsorted(edges, low, side="right"))
     last = int(np.searchsorted(edges, high, side="left"))
     return np.arange(first, last + 1), np.concatenate([[low], edges[first:last], [high]])
@@ -231,11 +255,11 @@ def _interval_label(edges: NDArray[np.float64], b: int) -> str:
 
 
 def _level_label(
-    edges: NDArray[np.float64], b: int, values: NDArray[np.float64] | None, bins: NDArray[np.int64] | None
+    edges: NDArray[np.float64], b: int, values: NDArray[np.float64] | None, cells: NDArray[np.int64] | None
 ) -> str:
-    """Label a bin with its values if the rows have one to three different ones in it, else with its interval."""
+    """Label a cell with its values if the rows have one to three different ones in it, else with its interval."""
     if values is not None:
-        distinct = np.unique(values[bins == b])
+        distinct = np.unique(values[cells == b])
         if 0 < len(distinct) <= 3:
             return ", ".join(map(number, distinct))
     return _interval_label(edges, b)

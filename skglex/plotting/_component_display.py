@@ -8,10 +8,10 @@ import numpy as np
 
 from skglex._decomposition import explained
 from skglex.components import Component
-from skglex.plotting._axis_view import Rows
-from skglex.plotting._draw import draw_panel
+from skglex.plotting._axis_cells import Rows
+from skglex.plotting._draw import draw_panel, note_flat_panel, room_for_labels
 from skglex.plotting._panels import Panel, make_panels
-from skglex.plotting._style import margin_label, require_matplotlib
+from skglex.plotting._style import Names, margin_label, plain_text, require_matplotlib
 
 
 class ComponentDisplay:
@@ -26,7 +26,7 @@ class ComponentDisplay:
     panels : list of Panel
         The data of the panels.
     label : str
-        Label of the margin axis.
+        What the components are effects on.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ComponentDisplay:
     True
     """
 
-    def __init__(self, panels: list[Panel], *, label: str = "margin") -> None:
+    def __init__(self, panels: list[Panel], *, label: str = "the prediction") -> None:
         self.panels = panels
         self.label = label
 
@@ -68,28 +68,34 @@ class ComponentDisplay:
     def from_decomposer(
         cls,
         decomposer: Any,
-        features: Any,
+        features: Any = None,
         *,
-        class_: Any = None,
+        k: int = 6,
+        output: Any = None,
         X: Any = None,
         subsample: int = 200,
         missing: str | bool = "auto",
         background: bool = True,
         same_scale: bool = True,
         n_cols: int = 3,
+        target: str | None = None,
+        units: str | None = None,
         ax: Any = None,
     ) -> ComponentDisplay:
         """Draw one or several components.
 
         Parameters
         ----------
-        decomposer : GlexDecomposer
-            A fitted decomposer.
-        features : str, tuple, Component, or list of these
+        decomposer : GlexDecomposer or StoredComponents
+            A fitted decomposer, or components that were loaded from a file.
+        features : str, tuple, Component, or list of these, default=None
             A component: its name, the tuple of its features, or the component itself. A list of components is drawn
-            as a grid. ``("hr", "temp")`` is the interaction, ``["hr", "temp"]`` are the two main effects.
-        class_ : object, default=None
-            The class (or the position of the output). Required if the model has several outputs.
+            as a grid. ``("hr", "temp")`` is the interaction, ``["hr", "temp"]`` are the two main effects. None: the
+            ``k`` strongest components of up to three features.
+        k : int, default=6
+            Number of components if ``features`` is None.
+        output : object, default=None
+            The class, or the name or position of the output. Required if the model has several outputs.
         X : array-like or data frame of shape (n_samples, n_features), default=None
             Rows that are drawn as points. 50 or more rows also set the range of the axes, and name the levels of
             numeric features. If a numeric feature has only integer values in X, the borders of its bins are drawn
@@ -102,9 +108,12 @@ class ComponentDisplay:
         background : bool, default=True
             Draw the histogram of the background along the bottom.
         same_scale : bool, default=True
-            Use one margin scale for all panels, so that they can be compared. The colours always share one scale.
+            Use one margin scale for all panels, so that they can be compared. A component that is flat on this scale
+            has its own range written into its panel. The colours always share one scale.
         n_cols : int, default=3
             Number of panels per row.
+        target, units : str, default=None
+            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
         ax : matplotlib Axes, or array of Axes, default=None
             Axes to draw on. A single Axes is divided if there are several panels. None: a new figure.
 
@@ -115,7 +124,9 @@ class ComponentDisplay:
         """
         require_matplotlib()
         view = explained(decomposer)
-        output = view.output_position(class_, "class_")
+        position = view.output_position(output, "output")
+        if features is None:
+            features = [c for c in decomposer.strongest_components(3 * k) if c.order <= 3][:k]
         components = [
             key if isinstance(key, Component) else decomposer[key]
             for key in (features if isinstance(features, list) else [features])
@@ -126,8 +137,8 @@ class ComponentDisplay:
         drawn = rows.subsample(subsample) if rows is not None and subsample > 0 else None
         panels: list[Panel] = []
         for component in components:
-            panels += make_panels(decomposer, component, output, rows=rows, drawn=drawn, missing=missing)
-        display = cls(panels, label=margin_label(view, class_))
+            panels += make_panels(decomposer, component, position, rows=rows, drawn=drawn, missing=missing)
+        display = cls(panels, label=margin_label(view, position, target, units))
         return display.plot(ax=ax, background=background, same_scale=same_scale, n_cols=n_cols)
 
     def plot(
@@ -154,44 +165,56 @@ class ComponentDisplay:
         self._make_axes(ax, n_cols)
         from matplotlib.colors import Normalize
 
+        names = Names()
+        label = plain_text(f"effect on {self.label}")
         largest = max((_size(panel) for panel in self.panels if panel.kind == "map"), default=0.0) or 1.0
         curves = [panel for panel in self.panels if panel.kind != "map"]
-        common = _limits(curves) if same_scale else None
-        meshes = []
+        common = _limits(curves) if same_scale and len(curves) > 1 else None
         # On one scale, one label per row of panels is enough.
         labelled = set()
+        mesh = None
         for i, (panel, panel_ax) in enumerate(zip(self.panels, self.axes_)):
-            mesh = draw_panel(
+            drawn = draw_panel(
                 panel_ax,
                 panel,
                 limits=common or _limits([panel]),
                 colours=Normalize(-largest, largest),
-                label="" if same_scale and _row(panel_ax) in labelled else self.label,
+                label="" if common and _row(panel_ax) in labelled else label,
                 background=background,
                 legend=i == 0 or not panel.continues,
+                names=names,
             )
-            if mesh is None:
-                labelled.add(_row(panel_ax))
-            else:
-                meshes.append((panel_ax, mesh))
+            if drawn is not None:
+                mesh, mesh_ax = drawn, panel_ax
+                continue
+            labelled.add(_row(panel_ax))
+            if common:
+                note_flat_panel(panel_ax, panel, common)
         self.colorbar_ = None
-        if meshes:
-            last, mesh = meshes[-1]
-            style = {"label": self.label, "pad": 0.02}
-            if ax is None and len(self.panels) > 1:
-                # The colour bar belongs to all panels; it stands beside them, as high as two rows.
-                shrink = min(1.0, 2 * n_cols / len(self.panels))
-                style |= {
-                    "ax": list(self.axes_),
-                    "fraction": 0.04,
-                    "aspect": 25,
-                    "shrink": shrink,
-                    "anchor": (0, 1),
-                }
-            else:
-                style |= {"ax": last, "fraction": 0.08}
-            self.colorbar_ = last.figure.colorbar(mesh, **style)
+        given = ax is not None and (len(self.panels) == 1 or isinstance(ax, (list, tuple, np.ndarray)))
+        if mesh is not None and not given and len(self.panels) > 1:
+            # The colour bar belongs to all panels. All rows are made narrower alike; it is as high as two rows.
+            shrink = min(1.0, 2 / -(-len(self.panels) // min(n_cols, len(self.panels))))
+            style = {"fraction": 0.04, "aspect": 25, "shrink": shrink, "anchor": (0, 1), "pad": 0.02}
+            self.colorbar_ = self.figure_.colorbar(mesh, ax=list(self.axes_), **style)
+        elif mesh is not None:
+            # Beside given axes, the colour bar takes no room from them.
+            self.colorbar_ = self.figure_.colorbar(mesh, cax=mesh_ax.inset_axes([1.02, 0, 0.04, 1]))
+        if self.colorbar_ is not None:
+            self.colorbar_.set_label(label)
+        if ax is None:
+            names.explain(self.figure_)
         return self
+
+    def _size_of_figure(self, n_rows: int, n_cols: int) -> tuple[float, float]:
+        """Return the size of a new figure: a colour bar and long labels take no room from the panels."""
+        if len(self.panels) == 1:
+            width, height = room_for_labels(self.panels[0])
+            return (5.6 if self.panels[0].kind == "map" else 5.0) + width, 3.6 + height
+        bar = 0.8 if any(panel.kind == "map" for panel in self.panels) else 0.0
+        rooms = np.array([room_for_labels(panel) for panel in self.panels])
+        width, height = rooms.max(axis=0)
+        return (3.3 + width) * n_cols + bar, (2.9 + height) * n_rows
 
     def _make_axes(self, ax: Any, n_cols: int) -> None:
         n = len(self.panels)
@@ -200,7 +223,7 @@ class ComponentDisplay:
         if ax is None:
             figure, axes = require_matplotlib().subplots(
                 *shape,
-                figsize=(max(3.3 * shape[1], 5.0 if n == 1 else 0), 2.9 * shape[0] if n > 1 else 3.6),
+                figsize=self._size_of_figure(*shape),
                 layout="constrained",
                 squeeze=False,
             )

@@ -9,8 +9,10 @@ import numpy as np
 
 from skglex.plotting._axis_view import AxisView
 from skglex.plotting._panels import Panel, group_offsets
-from skglex.plotting._style import COLOURS, DIVERGING, LINE_STYLES, remove_frame
+from skglex.plotting._style import COLOURS, DIVERGING, LINE_STYLES, Names, number, remove_frame
 
+# A component with less than this part of the common scale looks flat.
+FLAT = 0.1
 _MISSING = {"marker": "D", "ms": 5, "lw": 2}
 
 
@@ -23,26 +25,48 @@ def draw_panel(
     label: str,
     background: bool,
     legend: bool,
+    names: Names,
 ) -> Any:
     """Draw one panel; return the mesh if it is a heat map, else None."""
-    ax.set_title(panel.title, loc="left", fontsize="medium")
-    draw_scale(ax, panel.views[0], "x")
+    room = _characters(ax)
+    title = names.write_product(panel.title, room)
+    if panel.subtitle:
+        title += "\n" + names.write(panel.subtitle, room)
+    ax.set_title(title, loc="left", fontsize="medium")
+    draw_scale(ax, panel.views[0], "x", names)
     ax.set_xlim(panel.views[0].borders[0], panel.views[0].end)
     if panel.kind == "map":
-        return _draw_map(ax, panel, colours)
+        return _draw_map(ax, panel, colours, names)
     remove_frame(ax)
     ax.axhline(0, color="0.5", lw=0.8, zorder=1)
     ax.set_ylabel(label)
     draw = {"steps": _draw_steps, "bars": _draw_bars, "lines": _draw_lines, "grouped bars": _draw_groups}
     draw[panel.kind](ax, panel)
     if len(panel.views) == 2 and legend:
-        _legend(ax, panel.views[1])
+        _legend(ax, panel.views[1], title, names)
     set_margin_limits(ax, *limits, background=background)
     if background:
         draw_background(ax, panel.views[0])
     if panel.points is not None:
         ax.plot(*panel.points, "o", ms=3.5, mfc="white", mec="black", mew=0.7, zorder=4)
     return None
+
+
+def note_flat_panel(ax: Any, panel: Panel, limits: tuple[float, float]) -> None:
+    """Write the range of a component into its panel if the common scale makes it flat."""
+    low, high = float(panel.values.min(initial=0)), float(panel.values.max(initial=0))
+    if 0 < high - low < FLAT * (limits[1] - limits[0]):
+        ax.text(
+            0.98,
+            0.97,
+            f"from {number(low)} to {number(high)}:\nflat on the common scale",
+            transform=ax.transAxes,
+            ha="right",
+            va="top",
+            fontsize="x-small",
+            color="0.35",
+            gid="flat",
+        )
 
 
 def set_margin_limits(ax: Any, low: float, high: float, *, background: bool) -> None:
@@ -52,21 +76,41 @@ def set_margin_limits(ax: Any, low: float, high: float, *, background: bool) -> 
 
 
 def draw_background(ax: Any, view: AxisView) -> None:
-    """Draw the histogram of the background along the bottom of the axes."""
-    density, borders = view.shares, view.share_borders
+    """Draw the histogram of the background along the bottom of the axes, missing values included."""
+    starts, ends = view.share_borders[:-1], view.share_borders[1:]
     if view.levels:
         # Empty bins between the levels leave gaps, as between the bars of the component.
-        density = np.column_stack([density, np.zeros(len(density))]).ravel()[:-1]
-        borders = (np.arange(len(view.bins))[:, None] + [-0.3, 0.3]).ravel()
-    else:
-        density = density / np.diff(borders)
+        centres = np.arange(len(view.drawn))
+        starts, ends = centres - 0.3, centres + 0.3
+    shares = view.shares
+    if view.missing:
+        low, high = view.missing_span
+        low, high = (low + 0.2, high - 0.2) if view.levels else (low, high)
+        starts, ends, shares = (
+            np.append(start, end)
+            for start, end in ((starts, low), (ends, high), (shares, view.missing_share))
+        )
+    density = shares / (ends - starts)
     height = 0.12 * density / max(float(density.max(initial=0)), 1e-300)
-    ax.stairs(height, borders, fill=True, color="0.85", lw=0, zorder=0, transform=ax.get_xaxis_transform())
+    # Zeros between the bins are gaps.
+    borders = np.column_stack([starts, ends]).ravel()
+    values = np.column_stack([height, np.zeros(len(height))]).ravel()[:-1]
+    keep = np.append(True, np.diff(borders) > 0)
+    ax.stairs(
+        values[keep[1:]],
+        borders[keep],
+        fill=True,
+        color="0.85",
+        lw=0,
+        zorder=0,
+        transform=ax.get_xaxis_transform(),
+        gid="background",
+    )
 
 
 def step_line(ax: Any, view: AxisView, values: Any, **style: Any) -> None:
     """Draw a step function over one numeric axis, and its missing bin as a diamond on a separate line."""
-    n = len(view.bins)
+    n = len(view.drawn)
     ax.stairs(values[:n], view.borders, baseline=None, lw=2, zorder=3, **style)
     if view.missing:
         style = {"color": style["color"], "zorder": 3, **_MISSING}
@@ -93,42 +137,53 @@ def _width(ax: Any) -> float:
     return float(72 * ax.get_window_extent().width / ax.figure.dpi)
 
 
+def _height(ax: Any) -> float:
+    """Return the approximate height of the axes in points."""
+    return float(72 * ax.get_window_extent().height / ax.figure.dpi)
+
+
+def _characters(ax: Any) -> int:
+    """Return the approximate number of characters in a line as wide as the axes."""
+    return int(_width(ax) / 5.6)
+
+
 def _draw_lines(ax: Any, panel: Panel) -> None:
     x, y = panel.views
-    for i, label in enumerate(y.cell_labels):
+    for i in range(len(y.cells)):
         style = LINE_STYLES[(i // 2) % len(LINE_STYLES)]
-        step_line(ax, x, panel.values[:, i], color=COLOURS[i % len(COLOURS)], ls=style, label=label)
+        step_line(ax, x, panel.values[:, i], color=COLOURS[i % len(COLOURS)], ls=style, label=str(i))
 
 
 def _draw_groups(ax: Any, panel: Panel) -> None:
     x, y = panel.views
     width, offsets = group_offsets(len(y.cells))
-    for i, label in enumerate(y.cell_labels):
-        _bars(ax, x, panel.values[:, i], offsets[i], 0.92 * width, COLOURS[i % len(COLOURS)], label)
+    for i in range(len(y.cells)):
+        _bars(ax, x, panel.values[:, i], offsets[i], 0.92 * width, COLOURS[i % len(COLOURS)], str(i))
 
 
-def _legend(ax: Any, view: AxisView) -> None:
+def _legend(ax: Any, view: AxisView, title: str, names: Names) -> None:
     """Draw the legend of the levels above the axes, where it hides nothing."""
     from matplotlib.lines import Line2D
 
-    handles, labels = ax.get_legend_handles_labels()
+    handles, _ = ax.get_legend_handles_labels()
     handles = [Line2D([], [], lw=0), *handles]
-    labels = [f"{view.axis.feature}:", *labels]
-    legend_above(ax, handles, labels, title=ax.get_title(loc="left"))
+    labels = [names.write(f"{view.feature}:", 24), *(names.write(label, 18) for label in view.cell_labels)]
+    legend = legend_above(ax, handles, labels, title=title)
+    # The first entry is the name of the feature, which has no line or bar.
+    legend.legend_handles[0].set_visible(False)
 
 
-def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str = "") -> None:
-    """Draw a legend between the axes and their title, or inside the axes if it needs more than two rows."""
-    n_rows = math.ceil((4.8 * sum(map(len, labels)) + 24 * len(labels)) / (1.05 * _width(ax)))
-    inside = n_rows > 2
-    ax.set_title(title, loc="left", fontsize="medium", pad=6 if inside else 6 + 14 * n_rows)
-    if inside:
-        ax.legend(handles, labels, fontsize="small", framealpha=0.7).set_zorder(5)
-        return
-    legend = ax.legend(
+def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str = "") -> Any:
+    """Draw a legend between the axes and their title, in as many rows as it needs."""
+    n_cols = next(
+        n for n in range(len(labels), 0, -1) if n == 1 or _legend_width(labels, n) < 1.05 * _width(ax)
+    )
+    n_rows = math.ceil(len(labels) / n_cols)
+    ax.set_title(title, loc="left", fontsize="medium", pad=6 + 12.5 * n_rows)
+    return ax.legend(
         handles,
         labels,
-        ncols=math.ceil(len(labels) / n_rows),
+        ncols=n_cols,
         loc="lower left",
         bbox_to_anchor=(0, 1),
         frameon=False,
@@ -137,20 +192,24 @@ def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str =
         handlelength=1.2,
         handletextpad=0.4,
         columnspacing=0.9,
+        labelspacing=0.3,
         borderpad=0.2,
         borderaxespad=0.1,
     )
-    if labels[0].endswith(":"):
-        # The first entry is the name of the feature, which has no line or bar.
-        legend.legend_handles[0].set_visible(False)
 
 
-def _draw_map(ax: Any, panel: Panel, colours: Any) -> Any:
+def _legend_width(labels: list[str], n_cols: int) -> float:
+    """Return the approximate width of a legend in points; matplotlib fills it column by column."""
+    columns = np.array_split(np.array(labels, dtype=object), n_cols)
+    return sum(4.8 * max(map(len, column)) + 24 for column in columns)
+
+
+def _draw_map(ax: Any, panel: Panel, colours: Any, names: Names) -> Any:
     x, y = panel.views
     values = panel.values
     for i, view in enumerate(panel.views):
         if view.missing and not view.levels:
-            values = np.insert(values, len(view.bins), np.nan, axis=i)
+            values = np.insert(values, len(view.drawn), np.nan, axis=i)
     mesh = ax.pcolormesh(
         _all_borders(x),
         _all_borders(y),
@@ -160,7 +219,7 @@ def _draw_map(ax: Any, panel: Panel, colours: Any) -> Any:
         rasterized=True,
     )
     ax.set_facecolor("0.75")
-    draw_scale(ax, y, "y")
+    draw_scale(ax, y, "y", names)
     ax.set_ylim(y.borders[0], y.end)
     if panel.points is not None:
         ax.plot(*panel.points, "o", ms=3, mfc="white", mec="black", mew=0.6, zorder=4)
@@ -174,25 +233,37 @@ def _all_borders(view: AxisView) -> Any:
     return [*view.borders, high] if view.levels else [*view.borders, low, high]
 
 
-def draw_scale(ax: Any, view: AxisView, which: str) -> None:
+def room_for_labels(panel: Panel) -> tuple[float, float]:
+    """Return how much width and height the labels of levels take from a panel, in inches."""
+    x, y = panel.views[0], panel.views[-1]
+    width = height = 0.0
+    if x.levels:
+        longest = max(min(len(label), 22) for label in x.cell_labels)
+        height = (
+            0.075 * longest if len(x.cells) > 8 else 0.04 * longest if longest * len(x.cells) > 32 else 0.0
+        )
+    if panel.kind == "map" and y.levels:
+        width = 0.075 * max(min(len(label), 22) for label in y.cell_labels)
+    return width, height
+
+
+def draw_scale(ax: Any, view: AxisView, which: str, names: Names) -> None:
     """Label one axis and set its ticks."""
     from matplotlib.ticker import MaxNLocator
 
     axis = getattr(ax, f"{which}axis")
-    axis.set_label_text(view.axis.feature)
+    axis.set_label_text(names.write(view.feature, _characters(ax) if which == "x" else 26))
     if view.levels:
-        labels = view.cell_labels
-        axis.set_ticks(range(len(labels)), labels)
-        room = _width(ax) / max(len(labels), 1)
+        labels = [names.write(label, 22) for label in view.cell_labels]
+        room = (_width(ax) if which == "x" else _height(ax)) / max(len(labels), 1)
+        style: dict[str, Any] = {}
         if which == "x" and 6.5 * max(map(len, labels), default=0) > room:
-            many = room < 14
-            axis.set_ticks(
-                range(len(labels)),
-                labels,
-                rotation=90 if many else 30,
-                ha="center" if many else "right",
-                rotation_mode="default" if many else "anchor",
-            )
+            style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+            if room < 24:
+                style = {"rotation": 90, "ha": "center", "va": "top"}
+        if (which == "y" or "va" in style) and room < 14:
+            style["fontsize"] = max(0.75 * room, 3.0)
+        axis.set_ticks(range(len(labels)), labels, **style)
         return
     if not view.missing:
         axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 3, 5, 6, 10]))
@@ -201,4 +272,4 @@ def draw_scale(ax: Any, view: AxisView, which: str) -> None:
     centre = float(np.mean(view.missing_span))
     ticks = MaxNLocator(4).tick_values(low, high)
     ticks = ticks[(ticks >= low) & (ticks <= high - 0.1 * (high - low))]
-    axis.set_ticks([*ticks, centre], [*(f"{t:g}" for t in ticks), "missing"])
+    axis.set_ticks([*ticks, centre], [*(f"{t:g}" for t in ticks), view.axis.missing_label])

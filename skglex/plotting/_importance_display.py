@@ -7,8 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained, sum_by_feature_and_order
-from skglex.plotting._style import COLOURS, make_axes, margin_label, remove_frame, require_matplotlib
+from skglex._decomposition import explained, sum_by_feature_and_order
+from skglex.plotting._style import (
+    COLOURS,
+    TIMES,
+    Names,
+    label_width,
+    make_axes,
+    margin_label,
+    plain_text,
+    remove_frame,
+    require_matplotlib,
+)
 
 
 class ImportanceDisplay:
@@ -31,7 +41,7 @@ class ImportanceDisplay:
     shap : ndarray of shape (n_names,), or None
         SHAP importances. None: they are not drawn.
     label : str
-        Label of the margin axis.
+        What the importances are effects on.
 
     Attributes
     ----------
@@ -66,7 +76,7 @@ class ImportanceDisplay:
         *,
         orders: list[int] | None = None,
         shap: NDArray[np.float64] | None = None,
-        label: str = "margin",
+        label: str = "the prediction",
     ) -> None:
         self.names = names
         self.heights = heights
@@ -80,27 +90,31 @@ class ImportanceDisplay:
         decomposer: Any,
         kind: str = "component",
         *,
-        class_: Any = None,
+        output: Any = None,
         k: int = 15,
         shap: bool = True,
+        target: str | None = None,
+        units: str | None = None,
         ax: Any = None,
     ) -> ImportanceDisplay:
         """Draw the largest importances.
 
         Parameters
         ----------
-        decomposer : GlexDecomposer
-            A fitted decomposer.
+        decomposer : GlexDecomposer or StoredComponents
+            A fitted decomposer, or components that were loaded from a file.
         kind : {"component", "order"}, default="component"
             ``"component"`` draws one bar per component, ``"order"`` one bar per feature, stacked by order. The
             orders are those of the decomposer's components (``max_interaction``).
-        class_ : object, default=None
-            The class (or the position of the output), if the model has several outputs. None: the sum over all
+        output : object, default=None
+            The class, or the name or position of the output, if the model has several outputs. None: the sum over all
             outputs.
         k : int, default=15
             Draw at most that many bars.
         shap : bool, default=True
-            With ``kind="order"``, draw the SHAP importance beside each bar.
+            With ``kind="order"``, draw the SHAP importance beside each bar. Stored components have none.
+        target, units : str, default=None
+            Name and unit of the target, for the label. None: the kind of the margin ("prediction", "log-odds", ...).
         ax : matplotlib Axes, default=None
             Axes to draw on. None: a new figure.
 
@@ -113,21 +127,23 @@ class ImportanceDisplay:
         if kind not in ("component", "order"):
             raise ValueError(f"kind must be 'component' or 'order'; got {kind!r}")
         view = explained(decomposer)
-        label = margin_label(view, class_)
-        if class_ is None and view.output_labels is not None:
-            label = "margin, sum over all outputs"
-        listed, importances = view.listed, _of_output(view, view.squeeze(view.component_means()), class_)
+        several = output is None and view.output_labels is not None
+        position = None if several else view.output_position(output, "output")
+        label = margin_label(view, position, target, units) + (", sum over all outputs" if several else "")
+        listed, importances = view.listed, _of_output(view.squeeze(view.component_means()), position)
         if kind == "component":
             order = np.argsort(-importances, kind="stable")[:k]
-            names = [" × ".join(view.groups.names[player] for player in listed.sets[i]) for i in order]
+            names = [TIMES.join(map(view.shown_name, view.features_of(listed.sets[i]))) for i in order]
             return cls(names, importances[order][:, None], label=label).plot(ax=ax)
         features = decomposer.explained_features_
         heights = sum_by_feature_and_order(listed, view.decomposition.n_players, importances)
         ranking = np.argsort(-heights.sum(axis=1), kind="stable")[:k]
-        phi = _of_output(view, decomposer.feature_importances_, class_)[ranking] if shap else None
+        phi = _of_output(decomposer.feature_importances_, position)[ranking] if shap else None
         orders = [q for q in range(1, heights.shape[1] + 1) if heights[:, q - 1].any()]
         heights = heights[np.ix_(ranking, np.array(orders, dtype=int) - 1)]
-        return cls([features[i] for i in ranking], heights, orders=orders, shap=phi, label=label).plot(ax=ax)
+        return cls(
+            [view.shown_name(features[i]) for i in ranking], heights, orders=orders, shap=phi, label=label
+        ).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> ImportanceDisplay:
         """Draw the bars.
@@ -143,17 +159,23 @@ class ImportanceDisplay:
             The display, with the figure and axes as attributes.
         """
         n_bars = len(self.names) * (1 if self.shap is None else 2)
-        self.figure_, ax = make_axes(ax, (6.0, 1.3 + 0.3 * n_bars))
+        names, own_figure = Names(), ax is None
+        ticks = [names.write_product(name, 44) for name in self.names]
+        self.figure_, ax = make_axes(ax, (4.2 + label_width(ticks), 1.3 + 0.3 * n_bars))
         self.ax_ = ax
         position = np.arange(len(self.names))
         if self.orders is None:
             ax.barh(position, self.heights[:, 0], 0.7, color=COLOURS[0])
         else:
             self._draw_orders(position, self.orders)
-        ax.set_xlabel(f"importance (mean absolute value), {self.label}")
-        ax.set_yticks(position, self.names)
+        ax.set_xlabel(
+            plain_text(f"mean absolute effect on{' ' if len(self.label) < 24 else chr(10)}{self.label}")
+        )
+        ax.set_yticks(position, ticks)
         ax.invert_yaxis()
         remove_frame(ax)
+        if own_figure:
+            names.explain(self.figure_)
         return self
 
     def _draw_orders(self, position: NDArray[np.int64], orders: list[int]) -> None:
@@ -180,9 +202,8 @@ class ImportanceDisplay:
         self.ax_.legend(loc="lower right", fontsize="small")
 
 
-def _of_output(view: Explained, values: NDArray[np.float64], class_: Any) -> NDArray[np.float64]:
-    """Return the importances of one output, or their sum over all outputs if there are several and none is chosen."""
-    if values.ndim == 2 and class_ is None:
-        return np.asarray(values.sum(axis=1))
-    output = view.output_position(class_, "class_")
-    return values if values.ndim == 1 else np.asarray(values[:, output])
+def _of_output(values: NDArray[np.float64], position: int | None) -> NDArray[np.float64]:
+    """Return the importances of one output; for None, their sum over all outputs."""
+    if values.ndim == 1:
+        return values
+    return np.asarray(values.sum(axis=1) if position is None else values[:, position])

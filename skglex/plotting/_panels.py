@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._decomposition import explained
 from skglex.components import Component
-from skglex.plotting._axis_view import AxisView, Rows, view_axis
+from skglex.plotting._axis_cells import AxisCells, Rows, cells_of_component, component_values
+from skglex.plotting._axis_view import AxisView, view_axis
 
 # Features with more levels are not drawn as lines, and not all their levels become panels.
 _MAX_LINES = 6
@@ -31,6 +33,8 @@ class Panel:
         The x and y positions of the rows that are drawn as points.
     continues : bool
         Whether the previous panel shows the same component, so that its legend is valid here as well.
+    subtitle : str
+        The level of the third feature.
     """
 
     title: str
@@ -39,38 +43,55 @@ class Panel:
     values: NDArray[np.float64]
     points: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     continues: bool = False
+    subtitle: str = ""
 
 
 def make_panels(
     decomposer: Any, component: Component, output: int, *, rows: Rows | None, drawn: Rows | None, missing: Any
 ) -> list[Panel]:
     """Return the panels of one component; ``rows`` set ranges and labels, ``drawn`` become points."""
-    axes = component.axes
+    axes = cells_of_component(decomposer, component)
     if len(axes) > 3:
         raise ValueError(
-            f"the component {component.name!r} depends on {len(axes)} features, but at most three can be drawn: "
-            "choose a component of fewer features"
+            f"the component {component.name!r} depends on {len(axes)} columns, but at most three can be drawn. Choose "
+            "a component of fewer features; a group is drawn along one axis if its columns come from one raw column "
+            "or are one-hot encoded"
         )
-    values = component.values
-    values = values if values.ndim == len(axes) else values[..., output]
-    views = [view_axis(decomposer, axis, rows, missing) for axis in axes]
-    values = values[np.ix_(*[view.cells for view in views])]
+    values = component_values(explained(decomposer), component, axes)[..., output]
+    views = [view_axis(axis, rows, missing, _strength(values, axes, i)) for i, axis in enumerate(axes)]
+    for i, view in enumerate(views):
+        values = view.summarize(values, i)
     height = None
     if drawn is not None:
         height = component.evaluate(drawn.X)
         height = height if height.ndim == 1 else height[:, output]
-    title = " × ".join(axis.feature for axis in axes)
+    title = " × ".join(component.features)
+    if len(axes) == len(component.features):
+        title = " × ".join(axis.feature for axis in axes)
     if len(axes) < 3:
         return [_panel(title, views, values, drawn, height, None)]
     split = _split_axis(views)
     rest = [view for i, view in enumerate(views) if i != split]
     panels = []
-    for cell in _split_cells(decomposer, views[split]):
+    for cell in _split_cells(views[split]):
         view = views[split]
-        inside = None if drawn is None else drawn.bins(view.axis) == view.cells[cell]
-        label = f"{title}\n{view.axis.feature}: {view.cell_labels[cell]}"
-        panels.append(_panel(label, rest, np.take(values, cell, axis=split), drawn, height, inside))
+        inside = None if drawn is None else view.cell_of(drawn) == cell
+        label = f"{view.feature}: {view.cell_labels[cell]}"
+        panels.append(
+            _panel(title, rest, np.take(values, cell, axis=split), drawn, height, inside, subtitle=label)
+        )
     return [panels[0], *(replace(panel, continues=True) for panel in panels[1:])]
+
+
+def _strength(values: NDArray[np.float64], axes: list[AxisCells], along: int) -> NDArray[np.float64]:
+    """Return how much every cell along one axis adds to the component's importance, as if features were independent."""
+    strength = np.abs(values)
+    for i in range(len(axes) - 1, -1, -1):
+        if i != along:
+            shares = axes[i].shares
+            strength = np.average(strength, i, shares if shares.sum() > 0 else None)
+    shares = axes[along].shares
+    return strength * shares if shares.sum() > 0 else strength
 
 
 def _panel(
@@ -80,6 +101,7 @@ def _panel(
     drawn: Rows | None,
     height: NDArray[np.float64] | None,
     inside: NDArray[np.bool_] | None,
+    subtitle: str = "",
 ) -> Panel:
     if len(views) == 1:
         kind = "bars" if views[0].levels else "steps"
@@ -100,7 +122,7 @@ def _panel(
         visible = np.isfinite(x_position) & np.isfinite(y_position)
         visible = visible if inside is None else visible & inside
         points = x_position[visible], y_position[visible]
-    return Panel(title, kind, tuple(views), values, points)
+    return Panel(title, kind, tuple(views), values, points, subtitle=subtitle)
 
 
 def group_offsets(n: int) -> tuple[float, NDArray[Any]]:
@@ -113,7 +135,7 @@ def _should_swap(first: AxisView, second: AxisView) -> bool:
     """Return whether the second feature should be along x: if only the first has levels, or if it has fewer."""
     if first.levels != second.levels:
         return first.levels
-    return first.levels and len(first.bins) < len(second.bins)
+    return first.levels and len(first.drawn) < len(second.drawn)
 
 
 def _split_axis(views: list[AxisView]) -> int:
@@ -121,18 +143,18 @@ def _split_axis(views: list[AxisView]) -> int:
 
     Axes with levels come first, then those with fewer bins.
     """
-    return min(range(len(views)), key=lambda i: (not views[i].levels, len(views[i].bins), -i))
+    return min(range(len(views)), key=lambda i: (not views[i].levels, len(views[i].drawn), -i))
 
 
-def _split_cells(decomposer: Any, view: AxisView) -> list[int]:
+def _split_cells(view: AxisView) -> list[int]:
     """Return the cells that become panels.
 
     If the axis has few levels, these are all its cells, else the four most frequent levels. If the axis has no
-    levels, they are the bins of three quantiles of the background.
+    levels, they are the cells of three quantiles of the background.
     """
     if view.levels and len(view.cells) <= _MAX_LINES:
         return list(range(len(view.cells)))
-    weights = decomposer.background_weights(view.axis)[view.bins]
+    weights = np.array([view.axis.shares[members].sum() for members in view.drawn])
     if view.levels:
         return sorted(np.argsort(-weights, kind="stable")[:4].tolist())
     cumulated = np.cumsum(weights)

@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import explained
-from skglex.plotting._axis_view import AxisView, Rows, view_axis
+from skglex._decomposition import Explained, explained
+from skglex.plotting._axis_cells import (
+    AxisCells,
+    Rows,
+    cells_of_component,
+    cells_of_player,
+    component_values,
+)
+from skglex.plotting._axis_view import AxisView, view_axis
 from skglex.plotting._draw import (
     draw_background,
     draw_scale,
@@ -16,7 +23,15 @@ from skglex.plotting._draw import (
     set_margin_limits,
     step_line,
 )
-from skglex.plotting._style import COLOURS, make_axes, margin_label, remove_frame, require_matplotlib
+from skglex.plotting._style import (
+    COLOURS,
+    Names,
+    make_axes,
+    margin_label,
+    plain_text,
+    remove_frame,
+    require_matplotlib,
+)
 
 
 class ShapDisplay:
@@ -39,7 +54,7 @@ class ShapDisplay:
     colour_by : tuple of AxisView and ndarray, or None
         The axis of the feature whose values colour the points, and the positions of the rows along this axis.
     label : str
-        Label of the margin axis.
+        What the margin is called.
 
     Attributes
     ----------
@@ -57,7 +72,7 @@ class ShapDisplay:
     >>> decomposer = GlexDecomposer(model).fit(X)
     >>> display = ShapDisplay.from_decomposer(decomposer, decomposer.explained_features_[0], X)
     >>> display.ax_.get_ylabel()
-    'SHAP value, margin'
+    'SHAP value, prediction'
     >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """
@@ -70,7 +85,7 @@ class ShapDisplay:
         main_effect: NDArray[np.float64] | None,
         *,
         colour_by: tuple[AxisView, NDArray[np.float64]] | None = None,
-        label: str = "margin",
+        label: str = "prediction",
     ) -> None:
         self.view = view
         self.at = at
@@ -86,11 +101,13 @@ class ShapDisplay:
         feature: Any,
         X: Any,
         *,
-        class_: Any = None,
+        output: Any = None,
         colour_by: Any = None,
         subsample: int = 2000,
         missing: str | bool = "auto",
         background: bool = True,
+        target: str | None = None,
+        units: str | None = None,
         ax: Any = None,
     ) -> ShapDisplay:
         """Draw the SHAP values of one feature.
@@ -100,19 +117,22 @@ class ShapDisplay:
         decomposer : GlexDecomposer
             A fitted decomposer.
         feature : str or int
-            Name or position of the feature.
+            Name or position of the feature, or the name of a group whose columns come from one raw column or are
+            one-hot encoded.
         X : array-like or data frame of shape (n_samples, n_features)
             The rows whose SHAP values are drawn.
-        class_ : object, default=None
-            The class (or the position of the output). Required if the model has several outputs.
+        output : object, default=None
+            The class, or the name or position of the output. Required if the model has several outputs.
         colour_by : str or int, default=None
-            A feature whose values colour the points.
+            A feature, or such a group, whose values colour the points.
         subsample : int, default=2000
             Draw at most that many rows.
         missing : {"auto", True, False}, default="auto"
             Whether to draw missing values. ``"auto"`` draws them if the background or X has missing values.
         background : bool, default=True
             Draw the histogram of the background along the bottom.
+        target, units : str, default=None
+            Name and unit of the target, for the label. None: the kind of the margin ("prediction", "log-odds", ...).
         ax : matplotlib Axes, default=None
             Axes to draw on. None: a new figure.
 
@@ -123,35 +143,35 @@ class ShapDisplay:
         """
         require_matplotlib()
         view = explained(decomposer)
-        output = view.output_position(class_, "class_")
+        position = view.output_position(output, "output")
         rows = Rows(decomposer, X)
         drawn = rows.subsample(subsample)
-        axis = decomposer.feature_axis(feature)
-        if axis.feature not in decomposer.explained_features_:
-            raise ValueError(
-                f"{axis.feature!r} belongs to a feature group, whose SHAP values cannot be drawn against a single "
-                "feature: choose a feature outside of feature_groups"
-            )
-        column = decomposer.explained_features_.index(axis.feature)
-        shap = decomposer.shap_values(drawn.X)[:, column]
-        shap = shap if shap.ndim == 1 else shap[:, output]
+        player = _player(view, feature)
+        component = None
+        if player in decomposer:
+            component = decomposer[player]
+            axes = cells_of_component(decomposer, component)
+        else:
+            axes = cells_of_player(decomposer, player)
+        axis = _single_axis(axes, player)
+        shap = decomposer.shap_values(drawn.X)[:, view.groups.names.index(player)]
+        shap = shap if shap.ndim == 1 else shap[:, position]
         effect = None
-        if axis.feature in decomposer:
-            component = decomposer[axis.feature]
-            (axis,) = component.axes
-            effect = component.values if component.values.ndim == 1 else component.values[:, output]
-        layout = view_axis(decomposer, axis, rows, missing)
+        if component is not None:
+            effect = component_values(view, component, [axis])[:, position]
+        layout = view_axis(axis, rows, missing, None if effect is None else np.abs(effect) * axis.shares)
         colours = None
         if colour_by is not None:
-            other = view_axis(decomposer, decomposer.feature_axis(colour_by), rows, missing)
+            partner = _player(view, colour_by)
+            other = view_axis(_single_axis(cells_of_player(decomposer, partner), partner), rows, missing)
             colours = other, other.place(drawn)
         display = cls(
             layout,
             layout.place(drawn),
             shap,
-            None if effect is None else effect[layout.cells],
+            None if effect is None else layout.summarize(effect, 0),
             colour_by=colours,
-            label=margin_label(view, class_),
+            label=margin_label(view, position, target, units),
         )
         return display.plot(ax=ax, background=background)
 
@@ -170,12 +190,13 @@ class ShapDisplay:
         ShapDisplay
             The display, with the figure and axes as attributes.
         """
+        names, own_figure = Names(), ax is None
         self.figure_, ax = make_axes(ax, (6.0, 4.0))
         self.ax_ = ax
         view = self.view
         remove_frame(ax)
         ax.axhline(0, color="0.5", lw=0.8, zorder=1)
-        self._draw_points()
+        self._draw_points(names)
         curves = [self.shap]
         if self.main_effect is not None:
             curves.append(self.main_effect)
@@ -191,14 +212,20 @@ class ShapDisplay:
         ax.set_xlim(view.borders[0], view.end)
         if background:
             draw_background(ax, view)
-        draw_scale(ax, view, "x")
-        ax.set_ylabel(f"SHAP value, {self.label}")
+        draw_scale(ax, view, "x", names)
+        ax.set_ylabel(plain_text(f"SHAP value, {self.label}"))
         # The legend moves the title up, but must not replace a title that the user set.
-        title = ax.get_title(loc="left") or view.axis.feature
-        legend_above(ax, *ax.get_legend_handles_labels(), title=title)
+        title = ax.get_title(loc="left") or names.write(view.feature, 50)
+        handles, labels = ax.get_legend_handles_labels()
+        if handles:
+            legend_above(ax, handles, labels, title=title)
+        else:
+            ax.set_title(title, loc="left", fontsize="medium")
+        if own_figure:
+            names.explain(self.figure_)
         return self
 
-    def _draw_points(self) -> None:
+    def _draw_points(self, names: Names) -> None:
         """Draw the SHAP values; a feature with levels gets horizontal jitter, so that its points do not overlap."""
         x_position = self.at
         if self.view.levels:
@@ -210,10 +237,28 @@ class ShapDisplay:
         other, place = self.colour_by
         if other.levels:
             for i, label in enumerate(other.cell_labels):
-                rows = place == (i if i < len(other.bins) else np.mean(other.missing_span))
-                name = f"{other.axis.feature} {label}"
+                rows = place == (i if i < len(other.drawn) else np.mean(other.missing_span))
+                name = f"{names.write(other.feature, 20)}: {names.write(label, 18)}"
                 colour = COLOURS[i % len(COLOURS)]
                 self.ax_.scatter(x_position[rows], self.shap[rows], color=colour, label=name, **style)
             return
-        points = self.ax_.scatter(x_position, self.shap, c=place, cmap="cividis", label="SHAP value", **style)
-        self.figure_.colorbar(points, ax=self.ax_, label=other.axis.feature).solids.set_alpha(1)
+        points = self.ax_.scatter(x_position, self.shap, c=place, cmap="cividis", **style)
+        bar = self.figure_.colorbar(points, cax=self.ax_.inset_axes([1.02, 0, 0.03, 1]))
+        bar.solids.set_alpha(1)
+        # Above the bar, the name cannot be read as the label of the next panel's axis.
+        bar.ax.set_title(names.write(other.feature, 14), fontsize="small", loc="left")
+
+
+def _player(view: Explained, feature: Any) -> str:
+    """Return the name of the feature or group that a name or a position stands for."""
+    (player,) = view.groups.resolve(feature, view.feature_names, X=None)
+    return view.groups.names[player]
+
+
+def _single_axis(axes: list[AxisCells], player: str) -> AxisCells:
+    if len(axes) != 1:
+        raise ValueError(
+            f"the group {player!r} has {len(axes)} columns that neither come from one raw column nor are one-hot "
+            "encoded, so SHAP values cannot be drawn against it. Choose another feature"
+        )
+    return axes[0]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from skglex._decomposition import Explained
+from skglex._response import split_link
 from skglex._utils import import_optional
 
 # Okabe and Ito chose these colours so that colour-blind readers can distinguish them. Their yellow is left out, since
@@ -15,21 +17,128 @@ DIVERGING = "RdBu_r"
 # The bars of a waterfall have the end colours of the diverging map, so that blue means negative in all pictures.
 NEGATIVE, POSITIVE = "#2166AC", "#B2182B"
 
-_UNITS = {"sigmoid": "margin (log-odds)", "exponential": "margin (logarithm of the prediction)"}
+# What stands between the features of an interaction.
+TIMES = " × "
+
+_CLASSIFIER_WORDS = {
+    "identity": "probability",
+    "identity_multiclass": "probability",
+    "probability": "probability",
+    "sigmoid": "log-odds",
+    "multiclass_ova": "log-odds",
+    "softmax": "score",
+    "exponential": "log-probability",
+}
+_REGRESSOR_WORDS = {"identity": "prediction", "exponential": "log of the prediction", "sigmoid": "log-odds"}
+_PLAIN_LABELS = {"0", "1", "True", "False"}
 
 
-def margin_label(view: Explained, class_: Any) -> str:
-    """Return the label of an axis on the margin scale, for example "margin (log-odds)"."""
-    if view.output_labels is not None:
-        kind = "class" if hasattr(view.estimator, "classes_") else "output"
-        return "margin" if class_ is None else f"margin of {kind} {class_}"
-    return _UNITS.get(view.source.response.link, "margin")
+def margin_label(view: Explained, output: Any, target: str | None, units: str | None) -> str:
+    """Return what the margin is called on an axis, for example "log-odds of class yes" or "rides (per hour)".
+
+    Parameters
+    ----------
+    view : Explained
+    output : int, or None
+        Position of the output. None: all outputs together.
+    target : str, or None
+        The user's name of the target.
+    units : str, or None
+        The unit of the target.
+    """
+    response = view.source.response
+    link, _ = split_link(response.link)
+    classes = getattr(view.estimator, "classes_", None)
+    words = _REGRESSOR_WORDS if classes is None else _CLASSIFIER_WORDS
+    word = "mean path length" if response.isolation is not None else words.get(link, "margin")
+    which = ""
+    if view.output_labels is not None and output is not None:
+        which = f"{'output' if classes is None else 'class'} {view.output_labels[output]}"
+    elif classes is not None and len(classes) == 2 and str(classes[1]) not in _PLAIN_LABELS:
+        which = f"class {classes[1]}"
+    if target is not None:
+        which = target if view.output_labels is None or output is None else f"{target}, {which}"
+        word = {"prediction": "", "log of the prediction": "log"}.get(word, word)
+    label = " of ".join(part for part in (word, which) if part)
+    return label if units is None else f"{label} ({units})"
+
+
+def response_label(view: Explained, target: str | None, units: str | None) -> str:
+    """Return what the prediction is called: the inverse link of the margin."""
+    if hasattr(view.estimator, "classes_"):
+        return "probability"
+    return (target or "prediction") + ("" if units is None else f" {units}")
 
 
 def number(value: float) -> str:
     """Format a number with four digits, or with all digits before the point."""
     text = f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
     return text.replace("-", "−") if "e" not in text else text
+
+
+class Names:
+    """Write the names of features and categories in a figure: as plain text, and not too long.
+
+    A name that is too long loses its middle. The legend of the figure then has the whole name.
+    """
+
+    def __init__(self) -> None:
+        self.shortened: dict[str, str] = {}
+
+    def write(self, name: Any, length: int = 30) -> str:
+        """Return a name as matplotlib is to draw it."""
+        name = " ".join(str(name).split())
+        return plain_text(name if len(name) <= length else self._shorten(name, max(length, 5)))
+
+    def write_product(self, names: str | list[str], length: int = 30) -> str:
+        """Return the names of several features with a sign between them, each with its part of the length."""
+        parts = names.split(TIMES) if isinstance(names, str) else names
+        room = length - len(TIMES) * (len(parts) - 1)
+        # Short names leave their part of the room to the long ones.
+        longest = max(map(len, parts))
+        while longest > 5 and sum(min(len(part), longest) for part in parts) > room:
+            longest -= 1
+        return TIMES.join(self.write(part, longest) for part in parts)
+
+    def _shorten(self, name: str, length: int) -> str:
+        # Names that differ only in what one cut takes away differ in what another cut leaves.
+        for tail in range((length - 1) // 2, length - 1):
+            short = f"{name[: length - 1 - tail]}…{name[len(name) - tail :] if tail else ''}"
+            if self.shortened.setdefault(short, name) == name:
+                return short
+        number = len(self.shortened)
+        self.shortened[f"{name[: length - 4]}…{number}"] = name
+        return f"{name[: length - 4]}…{number}"
+
+    def explain(self, figure: Any) -> None:
+        """Add a legend with the whole names, below a figure that makes room for it."""
+        if not self.shortened or figure.get_layout_engine() is None:
+            return
+        from matplotlib.lines import Line2D
+
+        width = max(int(figure.get_figwidth() * 72 / 4.6), 20)
+        lines = [
+            textwrap.fill(f"{short}: {name}", width, subsequent_indent="    ")
+            for short, name in self.shortened.items()
+        ]
+        legend = figure.legend(
+            [Line2D([], [], lw=0) for _ in lines],
+            [plain_text(line) for line in lines],
+            loc="outside lower left",
+            fontsize="x-small",
+            frameon=False,
+            handlelength=0,
+            handletextpad=0,
+        )
+        legend.set_gid("names")
+        n_lines = sum(line.count("\n") + 1 for line in lines)
+        figure.set_figheight(figure.get_figheight() + 0.14 * n_lines)
+
+
+def plain_text(text: str) -> str:
+    """Return a text that matplotlib does not read as a formula, nor leaves out of a legend for its underscore."""
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def require_matplotlib() -> Any:
@@ -43,6 +152,11 @@ def make_axes(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
     if ax is None:
         _, ax = plt.subplots(figsize=figsize, layout="constrained")
     return ax.figure, ax
+
+
+def label_width(labels: list[str]) -> float:
+    """Return the approximate width of tick labels in inches."""
+    return 0.075 * max((len(line) for label in labels for line in label.split("\n")), default=0)
 
 
 def remove_frame(ax: Any) -> None:

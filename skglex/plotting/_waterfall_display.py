@@ -7,17 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained
-from skglex._input import is_frame, take_rows
+from skglex._decomposition import Explained, explained, row_values
+from skglex._input import take_rows
+from skglex._response import split_link
 from skglex.plotting._style import (
     NEGATIVE,
     POSITIVE,
+    Names,
+    label_width,
     make_axes,
     margin_label,
     number,
+    plain_text,
     remove_frame,
     require_matplotlib,
+    response_label,
 )
+
+# What stands between the features of a step.
+_AND = ", "
 
 
 class WaterfallDisplay:
@@ -34,7 +42,11 @@ class WaterfallDisplay:
     intercept : float
         The margin at which the steps start.
     label : str
-        Label of the margin axis.
+        What the margin is called.
+    title : str
+        Which row is drawn.
+    response : str
+        The prediction, if it is not the margin.
 
     Attributes
     ----------
@@ -61,30 +73,49 @@ class WaterfallDisplay:
     """
 
     def __init__(
-        self, names: list[str], values: NDArray[np.float64], intercept: float, *, label: str = "margin"
+        self,
+        names: list[str],
+        values: NDArray[np.float64],
+        intercept: float,
+        *,
+        label: str = "prediction",
+        title: str = "",
+        response: str = "",
     ) -> None:
         self.names = names
         self.values = values
         self.intercept = intercept
         self.label = label
+        self.title = title
+        self.response = response
 
     @classmethod
     def from_decomposer(
-        cls, decomposer: Any, X: Any, *, class_: Any = None, k: int = 10, ax: Any = None
+        cls,
+        decomposer: Any,
+        X: Any,
+        *,
+        output: Any = None,
+        k: int = 10,
+        target: str | None = None,
+        units: str | None = None,
+        ax: Any = None,
     ) -> WaterfallDisplay:
         """Draw the prediction of one row.
 
         Parameters
         ----------
-        decomposer : GlexDecomposer
-            A fitted decomposer.
+        decomposer : GlexDecomposer or StoredComponents
+            A fitted decomposer, or components that were loaded from a file.
         X : array-like or data frame of shape (n_samples, n_features)
-            The first row is drawn.
-        class_ : object, default=None
-            The class (or the position of the output). Required if the model has several outputs.
+            The first row is drawn. The title says which row it is.
+        output : object, default=None
+            The class, or the name or position of the output. Required if the model has several outputs.
         k : int, default=10
             Number of components with a separate step. The other components share one step. A ``remainder`` always
             has a separate step.
+        target, units : str, default=None
+            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
         ax : matplotlib Axes, default=None
             Axes to draw on. None: a new figure.
 
@@ -95,31 +126,40 @@ class WaterfallDisplay:
         """
         require_matplotlib()
         view = explained(decomposer)
-        output = view.output_position(class_, "class_")
+        position = view.output_position(output, "output")
         row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
-        parts = np.asarray(decomposer.transform(row), dtype=np.float64)
-        parts = parts.reshape(view.n_outputs, -1)[output]
-        components = decomposer.components_
-        values, remainder = parts[: len(components)], parts[len(components) :]
+        bins = view.fitted.bins(view.check(row), view.execution)
+        values = view.component_values(view.listed, bins)[position, :, 0]
+        margins = view.decomposition.margins(bins, view.execution)[:, 0]
+        remainder = float(margins[position] - view.intercept[position] - values.sum())
         ranking = np.argsort(-np.abs(values), kind="stable")
         ranking = ranking[values[ranking] != 0]
         # A step for a single other component would take as much room as the component.
         n_shown = k if len(ranking) > k + 1 else len(ranking)
         shown, others = ranking[:n_shown], ranking[n_shown:]
         texts = _describe(view, row)
-        names = [", ".join(texts.get(f, f) for f in components[int(i)].features) for i in shown]
+        names = [_AND.join(texts[name] for name in view.features_of(view.listed.sets[i])) for i in shown]
         steps = values[shown].tolist()
         if len(others):
             names.append(f"{len(others)} other components")
             steps.append(float(values[others].sum()))
-        if len(remainder) and abs(remainder[0]) > 1e-12 * np.abs(values).sum():
+        if not view.decomposition.complete and abs(remainder) > 1e-9 * np.abs(values).sum():
             names.append("remainder")
-            steps.append(float(remainder[0]))
-        intercept = float(np.reshape(decomposer.intercept_, -1)[output])
-        label = margin_label(view, class_)
-        if not len(remainder) and not view.decomposition.complete:
-            label += ", without the components left out"
-        return cls(names, np.array(steps), intercept, label=label).plot(ax=ax)
+            steps.append(remainder)
+        label = margin_label(view, position, target, units)
+        response = _describe_response(view, margins, position, response_label(view, target, units))
+        if not view.decomposition.knows_margins:
+            # Stored components lack those that were left out, so their sum is no prediction.
+            label, response = f"{label}, without the components left out", ""
+        display = cls(
+            names,
+            np.array(steps),
+            float(view.intercept[position]),
+            label=label,
+            title=f"row {row.index[0]}" if hasattr(row, "index") else "row 0",
+            response=response,
+        )
+        return display.plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> WaterfallDisplay:
         """Draw the steps.
@@ -135,13 +175,19 @@ class WaterfallDisplay:
             The display, with the figure and axes as attributes.
         """
         n = len(self.values)
-        self.figure_, ax = make_axes(ax, (6.0, 1.5 + 0.32 * n))
+        total = self.intercept + float(self.values.sum())
+        names, own_figure = Names(), ax is None
+        word = names.write(self.label, 34)
+        last = f"{word}: {number(total)}" + (f"\n{plain_text(self.response)}" if self.response else "")
+        steps = [_break_line([names.write(part, 40) for part in name.split(_AND)]) for name in self.names]
+        ticks = [f"intercept: {number(self.intercept)}", *steps, last]
+        step_height = 0.14 + 0.18 * max(step.count("\n") + 1 for step in ["", *steps])
+        self.figure_, ax = make_axes(ax, (4.2 + label_width(ticks), 1.5 + step_height * n))
         self.ax_ = ax
         ends = self.intercept + np.cumsum(self.values)
         begins = ends - self.values
         colours = [POSITIVE if value > 0 else NEGATIVE for value in self.values]
         ax.barh(np.arange(n), self.values, 0.65, left=begins, color=colours, zorder=2)
-        total = float(ends[-1]) if n else self.intercept
         for i, end in enumerate(ends):
             ax.plot([end, end], [i - 0.33, min(i + 1.33, n)], color="0.4", lw=0.8, zorder=1)
         ax.plot([self.intercept] * 2, [-1, 0.33], color="0.4", lw=0.8, zorder=1)
@@ -162,25 +208,41 @@ class WaterfallDisplay:
                 fontsize="small",
             )
         ax.plot([self.intercept, total], [-1, n], "o", color="black", ms=5, zorder=3)
-        ax.set_yticks(
-            np.arange(-1, n + 1),
-            [f"intercept {number(self.intercept)}", *self.names, f"margin {number(total)}"],
-        )
+        ax.set_yticks(np.arange(-1, n + 1), ticks)
         ax.set_ylim(n + 0.6, -1.6)
-        ax.set_xlabel(self.label)
+        ax.set_xlabel(plain_text(self.label))
+        ax.set_title(plain_text(self.title), loc="left", fontsize="medium")
         remove_frame(ax)
+        if own_figure:
+            names.explain(self.figure_)
         return self
 
 
+def _break_line(parts: list[str]) -> str:
+    """Return the features of a step on one line if they fit there, else below each other."""
+    line = _AND.join(parts)
+    return line if len(line) <= 44 else ",\n".join(parts)
+
+
+def _describe_response(view: Explained, margins: NDArray[np.float64], position: int, word: str) -> str:
+    """Return the prediction as a text if it is not the margin, for example "probability: 0.81"."""
+    response = view.source.response
+    name, _ = split_link(response.link)
+    if name in ("custom", "identity", "identity_multiclass", "probability", "max_index"):
+        return ""
+    output = response.output(margins[None])[0, position]
+    return f"{word}: {number(float(output))}"
+
+
 def _describe(view: Explained, row: Any) -> dict[str, str]:
-    """Return the text "feature = value" for every feature of one row, after the preprocessing."""
-    Xt = view.check(row)
-    texts = {}
-    for i, name in enumerate(view.feature_names):
-        if is_frame(Xt):
-            value = Xt.iloc[0, i] if hasattr(Xt, "iloc") else Xt[list(Xt.columns)[i]][0]
-        else:
-            value = Xt[0, i]
-        numeric = isinstance(value, (int, float, np.number))
-        texts[name] = f"{name} = {number(float(value)) if numeric else value}"
-    return texts
+    """Return the text "feature = value" for every feature or group of one row."""
+    data, texts = row_values(view, row)
+    described = {}
+    for player, name in enumerate(view.groups.names):
+        value = texts[player][0] if player in texts else data[0, player]
+        missing = value is None or value != value
+        numeric = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        text = "missing" if missing else number(float(value)) if numeric else str(value)
+        shown = view.shown_name(name)
+        described[name] = shown if text == "(group)" else f"{shown} = {text}"
+    return described

@@ -199,6 +199,18 @@ def test_pictures_are_those_of_the_decomposer(max_interaction, tmp_path, plt):
         ShapDisplay.from_decomposer(stored, "a", FRAME)
 
 
+def test_pictures_of_groups(tmp_path, plt):
+    decomposer = complete(PREDICTORS["three classes"](), X, feature_groups={"pair": ["x0", "x1"]})
+    stored = store(decomposer, tmp_path)
+    ours, theirs = (
+        ComponentDisplay.from_decomposer(d, ["pair", "x2"], output=1) for d in (stored, decomposer)
+    )
+    for mine, other in zip(ours.panels, theirs.panels, strict=True):
+        assert_array_equal(mine.values, other.values)
+    ours, theirs = (WaterfallDisplay.from_decomposer(d, X[:1], output=2) for d in (stored, decomposer))
+    assert ours.names == theirs.names
+
+
 @pytest.mark.filterwarnings("ignore:components of more than")
 def test_waterfall(tmp_path, plt):
     model = xgb.XGBRegressor(**SMALL).fit(X, X[:, 0] * X[:, 1] * X[:, 2])
@@ -210,9 +222,9 @@ def test_waterfall(tmp_path, plt):
     assert_array_equal(ours.values, theirs.values)
     assert ours.label == theirs.label
     partly = store(GlexDecomposer(model, max_interaction=1).fit(X), tmp_path)
-    for incomplete in (partly, GlexDecomposer(model, max_interaction=1, remainder=False).fit(X)):
-        display = WaterfallDisplay.from_decomposer(incomplete, X[:1])
-        assert display.label.endswith("without the components left out")
+    display = WaterfallDisplay.from_decomposer(partly, X[:1])
+    assert display.label.endswith("without the components left out")
+    assert "remainder" not in display.names
 
 
 def test_what_is_not_known(tmp_path):

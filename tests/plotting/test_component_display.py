@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import PartialDependenceDisplay
 from sklearn.utils import Bunch
 from xgboost import XGBClassifier, XGBRegressor
@@ -27,7 +28,7 @@ def test_main_effect_is_its_step_function(bike):
     np.testing.assert_array_equal(edges[1:-1], component.edges[0])
     assert display.ax_.get_xlim() == (edges[0], edges[-1])
     assert display.ax_.get_xlabel() == "hr"
-    assert display.ax_.get_ylabel() == "margin"
+    assert display.ax_.get_ylabel() == "effect on prediction"
     assert display.figure_ is display.ax_.figure
 
 
@@ -106,7 +107,7 @@ def test_pair_is_a_heat_map(bike):
     np.testing.assert_array_equal(corners[1:-1, 0, 1], component.edges[1])
     assert drawn.norm.vmin == -drawn.norm.vmax
     assert drawn.norm.vmax == np.abs(drawn.get_array()).max()
-    assert display.colorbar_.ax.get_ylabel() == "margin"
+    assert display.colorbar_.ax.get_ylabel() == "effect on prediction"
 
 
 def test_three_features_are_panels(bike):
@@ -129,7 +130,7 @@ def test_three_numbers_are_cut_where_the_background_is(bike, bike_X):
         np.testing.assert_array_equal(mesh(ax).get_array(), panel.values.T)
         assert (np.abs(component.values - panel.values[0, 0]) == 0).any()
     values = np.array([panel.values for panel in display.panels])
-    split = display.panels[0].title.split("\n")[1].split(":")[0]
+    split = display.panels[0].subtitle.split(":")[0]
     moved = np.moveaxis(component.values, component.features.index(split), 0)
     for panel in values:
         assert any(np.isin(panel, cut).all() for cut in moved)
@@ -169,24 +170,24 @@ def test_forty_components_within_ten_seconds(bike):
 def test_classes_and_the_missing_bin(mixed):
     decomposer, _ = mixed
     component = decomposer["age"]
-    display = draw(decomposer, "age", class_=1)
+    display = draw(decomposer, "age", output=1)
     ((values, _),) = stairs(display.ax_)
     np.testing.assert_array_equal(values, component.values[:-1, 1])
     marker = next(line for line in display.ax_.lines if line.get_marker() == "D")
     np.testing.assert_array_equal(marker.get_ydata(), component.values[-1, 1])
     assert display.ax_.get_xticklabels()[-1].get_text() == "missing"
-    assert display.ax_.get_ylabel() == "margin of class 1"
-    with pytest.raises(ValueError, match="class_ must be one of"):
+    assert display.ax_.get_ylabel() == "effect on score of class 1"
+    with pytest.raises(ValueError, match="output must be one of"):
         draw(decomposer, "age")
-    with pytest.raises(ValueError, match=r"class_ must be one of .* got 9"):
-        draw(decomposer, "age", class_=9)
-    hidden = draw(decomposer, "age", class_=1, missing=False)
+    with pytest.raises(ValueError, match=r"output must be one of .* got 9"):
+        draw(decomposer, "age", output=9)
+    hidden = draw(decomposer, "age", output=1, missing=False)
     assert not [line for line in hidden.ax_.lines if line.get_marker() == "D"]
 
 
 def test_categories_are_bars_by_name(mixed):
     decomposer, X = mixed
-    display = draw(decomposer, ["colour", ("colour", "size")], class_=2, X=X)
+    display = draw(decomposer, ["colour", ("colour", "size")], output=2, X=X)
     first, second = display.axes_
     component = decomposer["colour"]
     np.testing.assert_array_equal(bars(first), component.values[: len(component.edges[0]), 2])
@@ -194,27 +195,52 @@ def test_categories_are_bars_by_name(mixed):
     pair = decomposer["colour", "size"]
     x, y = display.panels[1].views
     expected = pair.values[..., 2]
-    if pair.axes[0].feature != x.axis.feature:
+    if pair.axes[0].feature != x.feature:
         expected = expected.T
-    np.testing.assert_array_equal(bars(second), expected[np.ix_(x.cells, y.cells)].T.ravel())
+    shown = np.ix_(*([int(view.axis.table_bins[cell]) for (cell,) in view.cells] for view in (x, y)))
+    np.testing.assert_array_equal(bars(second), expected[shown].T.ravel())
 
 
 def test_points_of_missing_values_and_levels_match(mixed):
     decomposer, X = mixed
-    display = draw(decomposer, ["age", ("age", "dose"), ("age", "colour")], class_=0, X=X, subsample=300)
+    display = draw(decomposer, ["age", ("age", "dose"), ("age", "colour")], output=0, X=X, subsample=300)
     for ax in display.axes_:
         assert len(ax.lines[-1].get_xdata()) == 300
     points = display.axes_[0].lines[-1]
     for x, y in zip(points.get_xdata(), points.get_ydata()):
         view = display.panels[0].views[0]
-        cell = len(view.bins) if x > view.borders[-1] else np.searchsorted(view.axis.edges, x, side="right")
-        cell = cell - view.bins[0] if x <= view.borders[-1] else cell
+        cell = len(view.drawn) if x > view.borders[-1] else np.searchsorted(view.axis.edges, x, side="right")
+        cell = cell - view.drawn[0][0] if x <= view.borders[-1] else cell
         assert display.panels[0].values[cell] == y
+
+
+def test_trees_that_split_at_infinity():
+    """No number is right of ``x <= inf``: the bin is not on the axis, but the bins of rows count it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    X[rng.random(400) < 0.2, 0] = np.nan
+    y = np.nan_to_num(X[:, 0]) + 3 * np.isnan(X[:, 0]) + X[:, 1]
+    model = RandomForestRegressor(10, max_depth=4, random_state=0).fit(X, y)
+    assert any(np.isinf(tree.tree_.threshold).any() for tree in model.estimators_)
+    decomposer = GlexDecomposer(model).fit(X)
+    display = draw(decomposer, "x0", X=X, subsample=400)
+    at, height = display.ax_.lines[-1].get_data()
+    missing = np.isnan(X[:, 0])
+    np.testing.assert_array_equal(height, decomposer["x0"].evaluate(X))
+    np.testing.assert_array_equal(at[~missing], X[~missing, 0])
+    assert (at[missing] == np.mean(display.panels[0].views[0].missing_span)).all()
+
+
+def test_numbers_far_away_do_not_squeeze_the_axis(bike, bike_X):
+    X = bike_X[0].copy()
+    expected = draw(bike, "temp", X=X).ax_.get_xlim()
+    X.iloc[0, 2], X.iloc[1, 2] = 1e300, -999.0
+    assert draw(bike, "temp", X=X).ax_.get_xlim() == expected
 
 
 def test_missing_bins_of_a_heat_map(mixed):
     decomposer, _ = mixed
-    display = draw(decomposer, ("age", "dose"), class_=0)
+    display = draw(decomposer, ("age", "dose"), output=0)
     drawn = mesh(display.ax_).get_array()
     values = decomposer["age", "dose"].values[..., 0]
     np.testing.assert_array_equal(drawn[:-2, :-2], values[:-1, :-1].T)
@@ -241,7 +267,7 @@ def test_arrays_and_binary_classes():
     model = XGBClassifier(n_estimators=10, max_depth=3).fit(X, X[:, 0] * X[:, 1] > X[:, 2])
     decomposer = GlexDecomposer(model).fit(X)
     display = draw(decomposer, ["x0", (0, 1), ("x0", "x1", "x2")], X=X)
-    assert display.axes_[0].get_ylabel() == "margin (log-odds)"
+    assert display.axes_[0].get_ylabel() == "effect on log-odds"
     ShapDisplay.from_decomposer(decomposer, 0, X, colour_by=1)
     assert WaterfallDisplay.from_decomposer(decomposer, X).names
 
@@ -252,7 +278,7 @@ def test_groups_are_drawn_over_their_columns(bike_X):
     decomposer = GlexDecomposer(model, feature_groups={"weather": ["temp", "hum"]}).fit(X)
     display = draw(decomposer, "weather")
     np.testing.assert_array_equal(mesh(display.ax_).get_array(), decomposer["weather"].values[:-1, :-1].T)
-    with pytest.raises(ValueError, match="belongs to a feature group"):
+    with pytest.raises(ValueError, match="belongs to the group 'weather'"):
         ShapDisplay.from_decomposer(decomposer, "temp", X)
 
 

@@ -36,7 +36,7 @@ def test_importance_by_order(bike, bike_X):
 
 def test_importance_of_classes(mixed):
     decomposer, _ = mixed
-    one = ImportanceDisplay.from_decomposer(decomposer, class_=0)
+    one = ImportanceDisplay.from_decomposer(decomposer, output=0)
     assert one.heights.max() == decomposer.component_importances_[:, 0].max()
     total = ImportanceDisplay.from_decomposer(decomposer)
     assert total.heights.max() == decomposer.component_importances_.sum(axis=1).max()

@@ -28,7 +28,7 @@ def test_shap_colours(mixed):
     decomposer, X = mixed
     for feature, colour_by in [("age", "colour"), ("colour", "size"), ("size", "age")]:
         display = ShapDisplay.from_decomposer(
-            decomposer, feature, X, class_=2, colour_by=colour_by, subsample=500
+            decomposer, feature, X, output=2, colour_by=colour_by, subsample=500
         )
         drawn = [c for c in display.ax_.collections if isinstance(c, matplotlib.collections.PathCollection)]
         assert sum(len(c.get_offsets()) for c in drawn) == 500

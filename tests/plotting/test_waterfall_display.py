@@ -28,13 +28,13 @@ def test_a_model_without_components_is_drawn():
     X = np.random.default_rng(0).normal(size=(50, 2))
     decomposer = GlexDecomposer(XGBRegressor(n_estimators=1).fit(X, np.ones(50))).fit(X)
     display = WaterfallDisplay.from_decomposer(decomposer, X)
-    assert [t.get_text()[:9] for t in display.ax_.get_yticklabels()] == ["intercept", "margin 1"]
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["intercept: 1", "prediction: 1"]
     for kind in ("component", "order"):
         assert ImportanceDisplay.from_decomposer(decomposer, kind).heights.sum() == 0
 
 
 def test_waterfall_of_a_class(mixed):
     decomposer, X = mixed
-    display = WaterfallDisplay.from_decomposer(decomposer, X, class_=2)
+    display = WaterfallDisplay.from_decomposer(decomposer, X, output=2)
     margin = decomposer.estimator_.predict(X[:1], output_margin=True)[0, 2]
     assert display.intercept + display.values.sum() == pytest.approx(margin, abs=1e-4)

@@ -19,3 +19,13 @@ def model_of(request):
         return made[name]
 
     return get
+
+
+@pytest.fixture(scope="module")
+def drawing():
+    """Return a figure without a screen."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    figure = pyplot.figure()
+    yield figure
+    pyplot.close(figure)
