@@ -51,7 +51,8 @@ def one_hot_columns(view: Explained, group: str, used: NDArray[np.int64]) -> One
     missing values, and at most one column has the bin of 1.
     """
     grid = view.grid
-    if grid.categorical[used].any():
+    # Stored components have no rows of the background.
+    if grid.categorical[used].any() or not hasattr(view.background, "average"):
         return None
     ends = grid.bin(np.tile([0.0, 1.0], (len(grid.features), 1)))[used].astype(np.int64)
     off: NDArray[np.int64] = ends[:, 0]
