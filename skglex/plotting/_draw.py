@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -56,10 +57,11 @@ def note_flat_panel(ax: Any, panel: Panel, limits: tuple[float, float]) -> None:
     """Write the range of a component into its panel if the common scale makes it flat."""
     low, high = float(panel.values.min(initial=0)), float(panel.values.max(initial=0))
     if 0 < high - low < FLAT * (limits[1] - limits[0]):
+        text = f"from {number(low)} to {number(high)}: flat on the common scale"
         ax.text(
             0.98,
             0.97,
-            f"from {number(low)} to {number(high)}:\nflat on the common scale",
+            textwrap.fill(text, max(int(_width(ax) / 5.2), 8)),
             transform=ax.transAxes,
             ha="right",
             va="top",
