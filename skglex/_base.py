@@ -25,6 +25,7 @@ from skglex._input import (
     is_frame,
     take_rows,
 )
+from skglex._kernels import report_compilations
 from skglex._leaves import BackgroundLike
 from skglex._prefit import is_fitted, resolve_estimator, tree_model, unwrap_frozen, uses_prefit
 from skglex._readers import is_probability_average, register_treelite_pickling, require_reader
@@ -88,7 +89,8 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def _execution(self) -> Execution:
-        """Return the execution options that every long-running call gets."""
+        """Return the execution options that every long-running call gets; report compilations if it is verbose."""
+        report_compilations(self.verbose)
         return Execution(self.n_jobs, self.verbose)
 
     # -- fitting ------------------------------------------------------------------------------
@@ -103,6 +105,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         X, Xt : arrays, sparse matrices or data frames
             The checked rows, before and after the preprocessing.
         """
+        execution = self._execution
         partitions = partitions_of(X, sample_weight)
         if partitions is not None:
             X, sample_weight = self._rows_of_partitions(partitions, y)
@@ -127,7 +130,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         if partitions is None or self.n_background is not None:
             rows, background_weight = self._draw_background(Xt.shape[0], weight)
             part = Xt if len(rows) == Xt.shape[0] else take_rows(Xt, rows)
-            sample, _ = fitted.bin_background(part, background_weight, self._execution)
+            sample, _ = fitted.bin_background(part, background_weight, execution)
             if check_additivity:
                 fitted.check_additivity(Xt, sample, rows)
             positions = rows if partitions is None else partitions.chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -21,11 +22,12 @@ from skglex._dask import lazy_on_dask
 from skglex._decomposition import (
     Decomposition,
     Explained,
-    TooManyComponents,
+    ListedComponents,
     average_out,
     component_means,
     shapley_means,
     top_components,
+    warn_of_remainder,
 )
 from skglex._input import (
     column_names,
@@ -36,8 +38,8 @@ from skglex._input import (
     take_rows,
 )
 from skglex._leaves import Background, assign_players, require_equal, rounding_of, warn_of_small_background
-from skglex._utils import Execution, largest_components_table, restore_on_failure
-from skglex.components import Axis, Component, Components, bins_along
+from skglex._utils import Execution, budgets, largest_components_table, restore_on_failure
+from skglex.components import Axis, Component, ComponentNames, Components, bins_along
 
 # `transform` compares the sum of the components with the model's margin on at most this many rows.
 _CHECKED_ROWS = 100
@@ -88,10 +90,12 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         under the joint distribution [2]_. Partial dependence then equals the brute-force version, and SHAP values are
         interventional. ``"path_dependent"``: E_l(U) is the product of the cover ratios along the leaf's path, as in
         XGBoost's ``pred_contribs``.
-    max_interaction : int, default=None
-        Maximum order of a component. None: no limit.
+    max_interaction : int, default=2
+        Maximum order of the components that `transform` and ``components_`` list; the others are in the remainder.
+        None: all orders. Any component is available by name: ``decomposer["a", "b", "c"]``. SHAP values, SHAP
+        interaction values and partial dependence contain all orders.
     features : list of str or int, mask or callable, default=None
-        Compute only components whose features are all in this list. None: all components. With ``feature_groups``,
+        List only components whose features are all in this list. None: all components. With ``feature_groups``,
         a group is selected by its name. For a pipeline, names of raw columns are searched first.
     feature_groups : dict of str to list, or "auto", default=None
         ``{"name": [columns]}``: columns that count as one feature. For a pipeline, the name of a raw column stands for
@@ -106,7 +110,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     n_background : int, default=None
         Number of rows of X (or of a Dask collection) to draw as the background. None: all rows.
     max_components : int, default=20_000
-        If there are more components, `transform` and ``components_`` raise a ValueError.
+        If there are more components up to ``max_interaction``, `transform` and ``components_`` raise a ValueError.
+        Single components, importances, displays and exports are not limited.
     separator : str, default=":"
         String between the features in the name of a component.
     check_additivity : bool, default=True
@@ -119,7 +124,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     random_state : int, RandomState instance or None, default=None
         Random state for drawing the background.
     verbose : int, default=0
-        If 1, show the progress of long computations.
+        If 1, show the progress of long computations, and say when kernels are compiled.
 
     Attributes
     ----------
@@ -127,8 +132,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         m_0, the mean margin over the background (for path-dependent weights, over the training data according to the
         covers).
     components_ : sequence of Component
-        All components. Look one up by position, by name or by its tuple of features:
-        ``decomposer.components_["hr:temp"]``.
+        The components up to ``max_interaction``. Look one up by position, by name or by its features in any order:
+        ``decomposer.components_["hr:temp"]``. ``decomposer["hr:temp"]`` also finds components of higher order.
     n_components_ : int
         Number of columns of the output of `transform`.
     component_importances_ : ndarray of shape (n_sets,) or (n_sets, n_outputs)
@@ -160,8 +165,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     All methods with rows X as an argument are lazy on Dask arrays and data frames: they return Dask collections.
 
     The margin is on the link scale: log-odds for a binary classifier, one score per class for a multiclass
-    classifier, the logarithm for Poisson, gamma and Tweedie regression. If the model was trained with
-    ``base_margin``, the decomposition does not include the ``base_margin``.
+    classifier, the logarithm for Poisson, gamma and Tweedie regression. An offset of rows
+    (``base_margin``, ``init_score``, ``baseline``) is not part of the decomposition; `FeatureRemover` takes one.
 
     References
     ----------
@@ -180,7 +185,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     >>> model = XGBRegressor(n_estimators=100, max_depth=2).fit(X, y)
     >>> decomposer = GlexDecomposer(model).fit(X)
     >>> decomposer.get_feature_names_out()
-    array(['x0', 'x1', 'x2', 'x0:x1', 'x0:x2', 'x1:x2'], dtype=object)
+    array(['x0', 'x1', 'x2', 'x0:x1', 'x0:x2', 'x1:x2', 'remainder'],
+          dtype=object)
     >>> components = decomposer.transform(X)
     >>> margin = decomposer.intercept_ + components.sum(axis=1)
     >>> np.allclose(margin, model.predict(X), atol=1e-5)
@@ -223,7 +229,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         estimator: Any,
         *,
         weighting: str = "empirical",
-        max_interaction: int | None = None,
+        max_interaction: int | None = 2,
         features: Any = None,
         feature_groups: dict[str, Any] | str | None = None,
         remainder: bool = True,
@@ -284,6 +290,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
         Warns
         -----
+        RemainderWarning
+            The components up to ``max_interaction`` leave out more than a tenth of the variance of the margin.
         SmallBackgroundWarning
             The background has few rows for the order of the components.
         ZeroCoverWarning
@@ -301,41 +309,50 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             one_hot = find_one_hot_groups(Xt, self._fitted.source.input, self._groups)
             self._groups = replace(self._groups, one_hot=one_hot)
         self.feature_groups_ = self._groups.members
-        self._decomposition = self._decompose()
+        self._decomposition = self._decompose(Xt)
         if self.weighting == "empirical":
             warn_of_small_background(self._fitted.background.effective_rows, self._decomposition.max_order)
         intercept = self._decomposition.intercept(self._execution)
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
         self._cache: dict[str, Any] = {}  # attributes that are computed on first access
-        self._list_components(Xt)
+        self._list_components()
         self._decomposition.prepare_copies(self._execution)
+        if self.features is None:
+            warn_of_remainder(
+                self._decomposition,
+                self._fitted.background,
+                self._execution,
+                empirical=self.weighting == "empirical",
+            )
         return self
 
-    def _decompose(self) -> Decomposition:
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "_cache" in state:
+            # A copy computes importances again, unless the background stays in Dask partitions.
+            kept = () if self._fitted.background.copied else ("component_importances", "feature_importances")
+            state["_cache"] = {name: self._cache[name] for name in kept if name in self._cache}
+        return state
+
+    def _decompose(self, Xt: Any) -> Decomposition:
         """Split the leaves into the components of features, or of groups of features."""
         ensemble, groups = self._fitted.source.ensemble, self._groups
         players = assign_players(ensemble, groups.of_feature[ensemble.grid.features])
-        return Decomposition(
-            ensemble, players, len(groups.names), self._fitted.weighting, self.max_interaction
-        )
-
-    def _list_components(self, Xt: Any) -> None:
-        """List the selected components and name their columns; store the count if there are too many."""
-        names, allowed = self._groups.names, None
+        allowed = None
         if self.features is not None:
-            allowed = np.zeros(len(names), dtype=bool)
-            allowed[self._groups.resolve(self.features, self._fitted.feature_names, X=Xt)] = True
+            allowed = np.zeros(len(groups.names), dtype=bool)
+            allowed[groups.resolve(self.features, self._fitted.feature_names, X=Xt)] = True
+        weighting, order = self._fitted.weighting, self.max_interaction
+        return Decomposition(ensemble, players, len(groups.names), weighting, order, allowed)
+
+    def _list_components(self) -> None:
+        """List the components up to ``max_interaction``, and check that the names of their columns differ."""
         self._has_remainder = self.remainder and (
             self.max_interaction is not None or self.features is not None
         )
-        self._too_many: tuple[int, bool] | None = None  # number of components, and whether it is exact
-        try:
-            self._decomposition.list_components(allowed, self.max_components)
-        except TooManyComponents as error:
-            self._too_many = error.count, error.exact
-            return
-        self._component_names = column_names(names, self._decomposition.index.sets, self.separator)
-        self._column_names()  # This raises if two names are equal.
+        self._decomposition.list_components(max(self.max_components, budgets.held_components))
+        if not self._too_many:
+            self._column_names()  # This raises if two names are equal.
 
     # -- components ---------------------------------------------------------------------------
 
@@ -380,7 +397,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         """Return the columns of binned rows: for every output the components, then the remainder if there is one."""
         decomposition = self._decomposition
         out = np.empty((self.n_components_, bins.shape[1]))
-        decomposition.components(bins, np.arange(len(self._component_names)), out, execution)
+        decomposition.listed.evaluate(bins, np.arange(len(decomposition.listed)), out, execution)
         if not self._has_remainder:
             return out
         blocks = out.reshape(self._n_outputs, -1, bins.shape[1])
@@ -434,26 +451,93 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     def n_components_(self) -> int:
         """Return the number of columns of the output of `transform`."""
         self._require_components(NoComponentsError)
-        return self._n_outputs * (len(self._component_names) + self._has_remainder)
+        return self._n_outputs * (len(self._decomposition.listed) + self._has_remainder)
 
     @property
     def components_(self) -> Components:
-        """Return all components."""
+        """Return the components up to ``max_interaction``."""
         self._require_components(NoComponentsError)
         if "components" not in self._cache:
-            groups = self._groups
-            features = [tuple(groups.names[i] for i in members) for members in self._decomposition.index.sets]
-            grouped = set(self._fitted.feature_names) - set(groups.names)
-            self._cache["components"] = Components(
-                _ComponentSource(self), self._component_names, features, names=groups.names, grouped=grouped
-            )
+            sets = self._decomposition.listed.sets
+            made = [self._new_component(*item) for item in zip(sets, self._component_names(sets))]
+            self._cache["components"] = Components(made, sets, self._names, self._why_not_listed)
         components: Components = self._cache["components"]
         return components
 
     def __getitem__(self, key: Any) -> Component:
-        """Return the component with a name or with a set of features."""
-        component: Component = self.components_[key]
-        return component
+        """Return a component of any order.
+
+        Parameters
+        ----------
+        key : str, int, or tuple, list or set of these
+            The name of the component, or its features (names or positions) in any order. A single integer is a
+            position in ``components_``.
+
+        Returns
+        -------
+        Component
+            The component, also if it has more than ``max_interaction`` features.
+
+        Raises
+        ------
+        KeyError
+            A name is unknown, or the component is zero because no path of the model has all of its features.
+        """
+        check_is_fitted(self)
+        if isinstance(key, (int, np.integer, slice)) or (not self._too_many and key in self.components_):
+            component: Component = self.components_[key]
+            return component
+        members = self._names.members(key)
+        if not self._decomposition.together(members):
+            raise KeyError(self._why_zero(members))
+        return self._new_component(members, *self._component_names([members]))
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether the model has a component, of any order, with a name or with some features."""
+        check_is_fitted(self)
+        try:
+            return self._decomposition.together(self._names.members(key))
+        except KeyError:
+            return False
+
+    def __iter__(self) -> Iterator[Component]:
+        """Iterate over ``components_``."""
+        return iter(self.components_)
+
+    def _new_component(self, members: tuple[int, ...], name: str) -> Component:
+        features = tuple(self._groups.names[i] for i in members)
+        return Component(_ComponentSource(self), members, name, features)
+
+    @property
+    def _names(self) -> ComponentNames:
+        grouped = self._groups.group_of(self._fitted.feature_names)
+        return ComponentNames(self._groups.names, self.separator, grouped)
+
+    def _component_names(self, sets: list[tuple[int, ...]]) -> list[str]:
+        return column_names(self._groups.names, sets, self.separator)
+
+    def _why_zero(self, members: tuple[int, ...]) -> str:
+        features, longest = [self._groups.names[i] for i in members], self._decomposition.players.largest
+        if len(members) == 1:
+            return f"the model does not split on {features[0]!r}, so this component is zero everywhere"
+        if len(members) > longest:
+            return (
+                f"the component of {features} has order {len(members)}, but no path of the model has more than "
+                f"{longest} features, so it is zero everywhere"
+            )
+        return f"no path of the model splits on all of {features}, so their component is zero everywhere"
+
+    def _why_not_listed(self, members: tuple[int, ...]) -> str:
+        if not self._decomposition.together(members):
+            return self._why_zero(members)
+        features = [self._groups.names[i] for i in members]
+        limit = f"max_interaction={self.max_interaction}"
+        if len(members) <= self._decomposition.max_order:
+            limit = f"features={self.features!r}"
+        return (
+            f"{limit} leaves the component of {features} out of components_. The decomposer itself has it: "
+            f"decomposer{features}"
+        )
 
     def strongest_components(self, k: int = 10) -> list[Component]:
         """Return the components with the largest importance, summed over the outputs.
@@ -466,31 +550,44 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         Returns
         -------
         list of Component
-            Components in descending order of importance.
+            Components up to ``max_interaction``, in descending order of importance.
 
         Raises
         ------
         ValueError
-            ``k`` is less than 1.
+            ``k`` is less than 1, or there are too many components to list.
         """
         check_scalar(k, "k", Integral, min_val=1)
-        components, background = self.components_, self._fitted.background
+        check_is_fitted(self)
+        listed, background = self._decomposition.listed, self._fitted.background
         if "component_importances" not in self._cache:
-            ranking, _ = top_components(self._decomposition, background, k, self._execution)
+            ranking, means = top_components(listed, background, k, self._execution)
         else:
-            total = self.component_importances_.reshape(len(components), self._n_outputs).sum(axis=1)
-            ranking = np.argsort(-total, kind="stable")[:k]
-        return [components[int(i)] for i in ranking]
+            ranking = np.argsort(-self._component_means().sum(axis=1), kind="stable")[:k]
+            means = self._component_means()[ranking]
+        sets = [listed.sets[int(i)] for i in ranking]
+        if self._too_many:
+            strongest = [self._new_component(*item) for item in zip(sets, self._component_names(sets))]
+        else:
+            strongest = [self.components_[int(i)] for i in ranking]
+        for component, mean in zip(strongest, self._squeeze(means)):
+            component._importance = mean
+        return strongest
 
     @property
     def component_importances_(self) -> NDArray[np.float64]:
         """Return the mean absolute value of every component over the background."""
         self._require_components(NoComponentsError)
+        return self._squeeze(self._component_means())
+
+    def _component_means(self) -> NDArray[np.float64]:
+        """Return the mean absolute value of every component up to ``max_interaction``: (n_sets, n_outputs)."""
         if "component_importances" not in self._cache:
-            means = component_means(self._decomposition, self._fitted.background, execution=self._execution)
-            self._cache["component_importances"] = self._squeeze(means)
-        importances: NDArray[np.float64] = self._cache["component_importances"]
-        return importances
+            self._cache["component_importances"] = component_means(
+                self._decomposition.listed, self._fitted.background, execution=self._execution
+            )
+        means: NDArray[np.float64] = self._cache["component_importances"]
+        return means
 
     # -- sums of components -------------------------------------------------------------------
 
@@ -641,7 +738,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             max_interaction=self.max_interaction,
             execution=self._execution,
             estimator=self,
-            require_components=self._require_components,
+            component_means=self._component_means,
+            find=self._find,
             cached=frozenset(self._cache),
         )
 
@@ -676,7 +774,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     def __dir__(self) -> list[str]:
         state = self.__dict__
         hidden = set(_IMPORTANCES + _OF_COMPONENTS) if "_cache" not in state else set()
-        if state.get("_too_many") is not None:
+        if "_cache" in state and self._too_many:
             hidden.update(_OF_COMPONENTS)
         if "_in_diagram" in state:
             hidden.update(name for name in _IMPORTANCES if name.rstrip("_") not in state.get("_cache", {}))
@@ -720,51 +818,81 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         return self._fitted.map_rows(Xt, (self._n_outputs, *shape), compute, self._execution, name)
 
     def _column_names(self) -> list[str]:
-        return output_names(
-            self._component_names, remainder=self._has_remainder, labels=self._output_labels()
-        )
+        names = self._component_names(self._decomposition.listed.sets)
+        return output_names(names, remainder=self._has_remainder, labels=self._output_labels())
+
+    @property
+    def _too_many(self) -> bool:
+        return self._decomposition.n_listed[0] > self.max_components
 
     def _require_components(self, error: type[ValueError] = ValueError) -> None:
         """Raise if there are more components than ``max_components``."""
         check_is_fitted(self)
-        if self._too_many is not None:
-            count, exact = self._too_many
+        if self._too_many:
+            count, exact = self._decomposition.n_listed
             raise error(
                 f"the model has {'' if exact else 'at least '}{count:,} components, more than "
                 f"max_components={self.max_components:,}. Set max_interaction (2 gives main effects and pairs), "
-                "restrict features, join columns with feature_groups, or raise max_components. SHAP values, SHAP "
-                "interaction values and partial dependence are available regardless"
+                "restrict features, join columns with feature_groups, or raise max_components. Single components "
+                "(decomposer['name']), SHAP values, SHAP interaction values and partial dependence are available "
+                "regardless"
             )
 
-    def _component_values(self, position: int, X: Any) -> NDArray[np.float64]:
+    def _find(self, members: tuple[int, ...]) -> tuple[ListedComponents, int]:
+        """Return a list of components that has the one of some features, and its position in the list."""
+        if not self._too_many and (position := self._positions.get(members)) is not None:
+            return self._decomposition.listed, position
+        return self._decomposition.single(members), 0
+
+    @property
+    def _positions(self) -> dict[tuple[int, ...], int]:
+        """Return the position of every listed component."""
+        if "positions" not in self._cache:
+            sets = self._decomposition.listed.sets
+            self._cache["positions"] = {members: position for position, members in enumerate(sets)}
+        positions: dict[tuple[int, ...], int] = self._cache["positions"]
+        return positions
+
+    def _component_values(self, members: tuple[int, ...], X: Any) -> NDArray[np.float64]:
         """Evaluate one component at rows."""
-        positions = np.array([position])
+        listed, position = self._find(members)
 
         def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))
-            self._decomposition.components(bins, positions, out, execution)
+            listed.evaluate(bins, np.array([position]), out, execution)
             return out
 
         return self._squeeze(self._on_rows(X, (), compute, "the component").T)
 
 
 class _ComponentSource:
-    """Compute the values of a decomposer's components; see `skglex.components.ComponentSource`."""
+    """Compute a decomposer's components, with their players as keys; see `skglex.components.ComponentSource`."""
 
     def __init__(self, decomposer: GlexDecomposer) -> None:
         self._decomposer = decomposer
 
-    def importance(self, position: int) -> Any:
+    @property
+    def output_labels(self) -> list[Any] | None:
+        """Return the labels of the outputs, None for a single output."""
+        return self._decomposer._output_labels()
+
+    def importance(self, key: tuple[int, ...]) -> Any:
         """Return the importance of a component."""
-        return self._decomposer.component_importances_[position]
+        decomposer = self._decomposer
+        listed, position = decomposer._find(key)
+        if "component_importances" in decomposer._cache and listed is decomposer._decomposition.listed:
+            return decomposer._squeeze(decomposer._component_means())[position]
+        background, execution = decomposer._fitted.background, decomposer._execution
+        means = component_means(listed, background, np.array([position]), execution=execution)
+        return decomposer._squeeze(means)[0]
 
-    def values(self, position: int, X: Any) -> NDArray[np.float64]:
+    def values(self, key: tuple[int, ...], X: Any) -> NDArray[np.float64]:
         """Evaluate a component at rows."""
-        return self._decomposer._component_values(position, X)
+        return self._decomposer._component_values(key, X)
 
-    def table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+    def table(self, key: tuple[int, ...]) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Return the axes and the values of a component's table."""
-        return self._decomposer._explained.component_table(position)
+        return self._decomposer._explained.component_table(*self._decomposer._find(key))
 
 
 def _bin_shares(background: Background, *, used_feature: int, n_bins: int) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
@@ -25,8 +26,10 @@ from skglex._input import (
     iter_bins,
     map_chunks,
     name_categories,
+    pack_row,
     take_rows,
     trace_columns,
+    unpack_row,
 )
 from skglex._leaves import (
     Background,
@@ -68,6 +71,8 @@ class FittedModel:
         Positions of the background among the rows passed to `fit`.
     row : array-like, sparse matrix or data frame of one row
         A background row before the preprocessing.
+    sparse : bool
+        Whether the rows after the preprocessing are a sparse matrix.
     raw : RawMap
         Which raw columns the model's columns are computed from. `with_raw_columns` sets it.
     """
@@ -80,7 +85,19 @@ class FittedModel:
     background: BackgroundLike = None  # type: ignore[assignment]
     background_rows: NDArray[np.int64] = None  # type: ignore[assignment]
     row: Any = None
+    sparse: bool = False
     raw: RawMap = field(default_factory=lambda: RawMap([], [], []))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "row": pack_row(self.row)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "row": unpack_row(state["row"])})
+
+    @property
+    def zero_is_missing(self) -> bool:
+        """Return whether zeros are missing: the model gets sparse rows, and takes unstored entries as missing."""
+        return self.sparse and bool(self.source.input.sparse_is_missing)
 
     @property
     def grid(self) -> Grid:
@@ -284,8 +301,13 @@ class FittedModel:
 
 
 def takes_objects(model: Any) -> bool:
-    """Return whether a model accepts arrays of strings, as CatBoost does."""
-    return hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.categorical)
+    """Return whether a model accepts arrays of strings: CatBoost does, and histogram boosting that encodes categories.
+
+    The tags of histogram boosting do not tell.
+    """
+    columns = getattr(model, "categorical_features", None)
+    encodes = getattr(model, "is_categorical_", None) is not None or not isinstance(columns, str | None)
+    return encodes or (hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.categorical))
 
 
 def read_model(
@@ -322,7 +344,8 @@ def read_model(
     Xt = fitted.to_model_space(X)
     if is_frame(Xt):
         source = replace(source, input=replace(source.input, categories=categories_of(Xt, source.input)))
-    fitted = replace(fitted, source=source, feature_names=_name_features(Xt, preprocess, source))
+    names = _name_features(Xt, preprocess, source)
+    fitted = replace(fitted, source=source, feature_names=names, sparse=sp.issparse(Xt))
     fitted.check_columns(Xt)
     fitted = replace(fitted, source=replace(source, input=name_categories(Xt, source.input, fitted.grid)))
     if path_dependent:

@@ -21,6 +21,9 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 from skglex._readers import encodes_labels
 from skglex._utils import warn_user
 
+# Names of the offset of rows in `fit` of XGBoost, LightGBM and CatBoost.
+_OFFSETS = ("base_margin", "init_score", "baseline")
+
 
 def unwrap_frozen(estimator: Any) -> Any:
     """Return the estimator inside a `FrozenEstimator`."""
@@ -150,10 +153,10 @@ def _fit_clone(
             key: _encode_eval_set(value, classes) if key.endswith("eval_set") else value
             for key, value in fit_params.items()
         }
-    if offset := {"base_margin", "init_score"}.intersection(fit_params):
+    if offset := [key for key in fit_params if key.rpartition("__")[2] in _OFFSETS]:
         warn_user(
-            f"the model is fitted with {offset.pop()}, which is not part of the model: the decomposition does not "
-            "include it"
+            f"the model is fitted with {offset[0]}, which is not part of the model: the decomposition does not include "
+            "it. FeatureRemover.predict takes it as offset="
         )
     if get_config()["enable_metadata_routing"]:
         weights = {} if weight is None else {"sample_weight": weight}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -132,7 +132,7 @@ class FeatureRemover(BaseTreeModelEstimator):
     random_state : int, RandomState instance or None, default=None
         Random state for drawing the background.
     verbose : int, default=0
-        If 1, show the progress of long computations.
+        If 1, show the progress of long computations, and say when kernels are compiled.
 
     Attributes
     ----------
@@ -308,7 +308,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         return self
 
     @available_if(_has_decision)
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
         """Compute the debiased decision function, which is the margin for most models.
 
         - For two classes, the margin at which both classes are equally likely is subtracted. It is not 0 if the margin
@@ -321,6 +321,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same columns as in `fit`.
+        offset : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Offset of each row, as in `margin`.
 
         Returns
         -------
@@ -328,7 +330,7 @@ class FeatureRemover(BaseTreeModelEstimator):
             Positive values predict the second class; for an isolation forest, negative values mark outliers.
         """
         check_is_fitted(self)
-        return self._response.decision(self._margin(self._check_rows(X)))
+        return self._response.decision(self._margin(self._check_rows(X), offset))
 
     @available_if(_scores_samples)
     def score_samples(self, X: Any) -> NDArray[np.float64]:
@@ -347,30 +349,46 @@ class FeatureRemover(BaseTreeModelEstimator):
         check_is_fitted(self)
         return self._response.scores(self._margin(self._check_rows(X)))
 
-    def margin(self, X: Any) -> NDArray[np.float64]:
+    def margin(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
         """Compute the debiased margin (raw score).
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same columns as in `fit`. With ``strength=1`` a data frame may lack the removed columns.
+        offset : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Offset of each row on the margin scale, such as the logarithm of its exposure. It has the meaning that the
+            model's library gives it:
+
+            - XGBoost: ``base_margin``, which replaces the base score;
+            - LightGBM: ``init_score``, which is added. (LightGBM's own ``predict`` leaves it out.)
+            - CatBoost: ``baseline`` of a ``Pool``, which is added.
+
+            Models of other libraries have no offset.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Margin on the link scale (log-odds, one score per class, mean path length, ...).
+
+        Raises
+        ------
+        ValueError
+            The input is invalid, or ``offset`` was passed and the model's library has no offset.
         """
         check_is_fitted(self)
-        margin = self._margin(self._check_rows(X))
+        margin = self._margin(self._check_rows(X), offset)
         return margin[:, 0] if margin.shape[1] == 1 else margin
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, offset: Any = None) -> NDArray[Any]:
         """Compute the debiased predictions.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same columns as in `fit`. With ``strength=1`` a data frame may lack the removed columns.
+        offset : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Offset of each row, as in `margin`.
 
         Returns
         -------
@@ -380,17 +398,19 @@ class FeatureRemover(BaseTreeModelEstimator):
         """
         check_is_fitted(self)
         if self._fitted.source.response.isolation is not None:
-            return self._response.outliers(self._margin(self._check_rows(X)))
-        return self._response.predict(self._output(X))
+            return self._response.outliers(self._margin(self._check_rows(X), offset))
+        return self._response.predict(self._output(X, offset))
 
     @available_if(_classifies)
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
         """Compute the debiased probabilities of the classes.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same columns as in `fit`.
+        offset : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Offset of each row, as in `margin`.
 
         Returns
         -------
@@ -398,16 +418,18 @@ class FeatureRemover(BaseTreeModelEstimator):
             Probabilities, with the classes in the order of ``classes_``.
         """
         check_is_fitted(self)
-        return self._response.probabilities(self._output(X))
+        return self._response.probabilities(self._output(X, offset))
 
     @available_if(_classifies)
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
         """Compute the logarithms of `predict_proba`.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same columns as in `fit`.
+        offset : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Offset of each row, as in `margin`.
 
         Returns
         -------
@@ -415,10 +437,10 @@ class FeatureRemover(BaseTreeModelEstimator):
             Log-probabilities, with the classes in the order of ``classes_``.
         """
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
+            return np.asarray(np.log(self.predict_proba(X, offset=offset)))
 
     @available_if(_has_score)
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Compute the accuracy of a classifier, or the R² of a regressor.
 
         Parameters
@@ -429,6 +451,8 @@ class FeatureRemover(BaseTreeModelEstimator):
             True labels or targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
+        offset : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Offset of each row, as in `margin`.
 
         Returns
         -------
@@ -437,7 +461,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         """
         metric = accuracy_score if is_classifier(self) else r2_score
         # np.asarray computes the predictions on a Dask collection, which are lazy.
-        return float(metric(np.asarray(y), np.asarray(self.predict(X)), sample_weight=sample_weight))
+        prediction = np.asarray(self.predict(X, offset=offset))
+        return float(metric(np.asarray(y), prediction, sample_weight=sample_weight))
 
     def to_xgboost(self) -> xgboost.Booster:
         """Convert the debiased model to an ordinary XGBoost booster, for deployment.
@@ -480,31 +505,45 @@ class FeatureRemover(BaseTreeModelEstimator):
         Parameters
         ----------
         input_dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-            Type of the input ``X`` of shape (n_samples, n_features). ``X`` contains all features; the removed
-            features may have any value. float32 is exact for models that cast to float32 anyway (XGBoost,
-            scikit-learn's trees). Categories are passed as codes (positions in the model's categories), and unknown
-            categories as missing values.
+            Type of the input ``X``. float32 is allowed only for models that cast to float32 anyway (XGBoost, CatBoost,
+            scikit-learn's trees and forests), since rounding the input changes the predictions of others.
 
         Returns
         -------
         onnx.ModelProto
-            The model. Its outputs are ``margin`` and, for a classifier, ``label`` and ``probabilities``; for an
-            isolation forest, ``label`` and ``scores``; otherwise ``variable``.
+            The model. Its input ``X`` of shape (n_samples, n_features) contains all columns after the preprocessing of
+            a pipeline; the removed ones may have any value. Categories are passed as codes (positions in the model's
+            categories), and unknown categories as missing values. Missing values are NaN. If `fit` got sparse rows (or
+            a pipeline made them) and the model takes the entries that they leave out as missing, zeros are missing.
+
+            Its outputs are ``margin`` and, for a classifier, ``label`` and ``probabilities``; for an isolation forest,
+            ``label`` and ``scores``; otherwise ``variable``. ``doc_string`` describes the model, and
+            ``metadata_props`` holds, as JSON, ``feature_names``, ``removed_features``, ``categories`` (by feature, in
+            the order of their codes), ``preprocessing`` (the steps that have to be applied before), and
+            ``zero_is_missing``.
 
         Raises
         ------
         ImportError
             ``onnx`` is not installed.
+        ValueError
+            The model cannot be written as ONNX, or would be rounded by ``input_dtype``.
         """
         check_is_fitted(self)
-        from skglex.export import onnx_model
+        from skglex.export import onnx_metadata, onnx_model
 
+        description, metadata = onnx_metadata(
+            self._fitted, removed=self.removed_features_, strength=self.strength, weighting=self.weighting
+        )
         return onnx_model(
             replace(self._fitted.source, response=self._response),
             removed=np.isin(self._fitted.source.ensemble.grid.features, self._removed),
             leaf_weight=self._leaf_weight(),
             strength=self.strength,
             input_dtype=input_dtype,
+            zero_is_missing=self._fitted.zero_is_missing,
+            description=description,
+            metadata=metadata,
         )
 
     # -- helpers ------------------------------------------------------------------------------
@@ -549,10 +588,27 @@ class FeatureRemover(BaseTreeModelEstimator):
         """Return the response of the margin, with the labels in the y passed to `fit`."""
         return replace(self._fitted.source.response, classes=self.classes_ if is_classifier(self) else None)
 
-    def _margin(self, Xt: Any) -> NDArray[np.float64]:
+    def _margin(self, Xt: Any, offset: Any = None) -> NDArray[np.float64]:
         """Return the debiased margin of rows after the preprocessing: shape (n_samples, n_outputs)."""
         shape = (self._debiased.n_outputs,)
-        return self._fitted.map_rows(Xt, shape, self._mix, self._execution, "margins").T
+        margin = self._fitted.map_rows(Xt, shape, self._mix, self._execution, "margins").T
+        return margin if offset is None else margin + self._shift(offset, margin.shape)
+
+    def _shift(self, offset: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return what an offset adds to the margin of every row and output."""
+        replaced = self._fitted.source.offset_replaces
+        if replaced is None:
+            raise ValueError(
+                f"offset was passed, but a {type(tree_model(self.estimator_)).__name__} has no offset of rows. Leave "
+                "it out, or train a model with XGBoost (base_margin), LightGBM (init_score) or CatBoost (baseline)"
+            )
+        offset = check_array(as_numpy(offset), ensure_2d=False, dtype=np.float64, input_name="offset")
+        if offset.shape != shape and (offset.shape != shape[:1] or shape[1] > 1):
+            raise ValueError(
+                f"offset has the shape {offset.shape}, but there are {shape[0]} rows and {shape[1]} output(s). Pass "
+                "one number per row and output"
+            )
+        return np.asarray(offset.reshape(shape) - replaced)
 
     def _mix(self, bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
         """Return the margin of binned rows: a mean of the full and the debiased margin, weighted by ``strength``."""
@@ -562,12 +618,12 @@ class FeatureRemover(BaseTreeModelEstimator):
         full = self._full(bins, execution)
         return full - self.strength * (full - debiased)
 
-    def _output(self, X: Any) -> NDArray[np.float64]:
+    def _output(self, X: Any, offset: Any) -> NDArray[np.float64]:
         """Compute the debiased output on the scale of the model's output (probabilities, counts, ...)."""
         Xt = self._check_rows(X)
-        if self.strength == 0:
+        if self.strength == 0 and offset is None:
             return self._model_output(Xt).astype(np.float64)
-        return self._response.output(self._margin(Xt))
+        return self._response.output(self._margin(Xt, offset))
 
     def _model_output(self, Xt: Any) -> NDArray[Any]:
         """Return the output that the model's library computes: shape (n_samples, n_outputs)."""

@@ -3,6 +3,7 @@
 __all__ = [
     "AdditivityError",
     "MixedColumnsWarning",
+    "RemainderWarning",
     "SmallBackgroundWarning",
     "StreamedComponentsWarning",
     "ZeroCoverWarning",
@@ -35,6 +36,21 @@ class MixedColumnsWarning(UserWarning):
     >>> from skglex.exceptions import MixedColumnsWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", MixedColumnsWarning)  # stop instead
+    """
+
+
+class RemainderWarning(UserWarning):
+    """Warn that components of higher order hold much of the model.
+
+    The components up to ``max_interaction`` leave out more than a tenth of the variance of the margin, which is in
+    the column ``remainder``. `skglex.inspection.interaction_strength` tells which order holds how much.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skglex.exceptions import RemainderWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", RemainderWarning)  # stop instead
     """
 
 

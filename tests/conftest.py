@@ -2,6 +2,24 @@
 
 import pytest
 
+# The core: what depends on the versions of other libraries, and one test of each part. It takes a minute or two.
+CORE = (
+    "TestContract::test_columns_add_up_to_the_margin",
+    "TestContract::test_saved_models_read_the_same",
+    "TestContract::test_path_dependent_shap_values_equal_the_librarys",
+    "tests/export/test_store.py",
+    "tests/input/",
+    "tests/inspection/",
+    "tests/planted/test_base.py",
+    "tests/plotting/",
+    "tests/readers/test_catboost_categories.py",
+    "tests/readers/test_lightgbm_containers.py",
+    "tests/readers/test_xgboost_frames.py",
+    "tests/test_decomposer",
+    "tests/test_prefit.py",
+    "tests/test_remover",
+)
+
 
 def pytest_addoption(parser):
     parser.addoption(
@@ -10,6 +28,12 @@ def pytest_addoption(parser):
         default=None,
         help="number of random models that each test of tests/test_fuzz.py looks at, drawn anew (default: few, fixed)",
     )
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if any(part in item.nodeid for part in CORE):
+            item.add_marker("core")
 
 
 @pytest.fixture

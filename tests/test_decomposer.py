@@ -57,7 +57,7 @@ def test_shap_interventional(classes):
     target = np.digitize(Y, [0.0] if classes == 2 else [-1.0, 1.0])
     model = xgb.XGBClassifier(n_estimators=10, max_depth=4, learning_rate=0.5).fit(FILLED, target)
     background = FILLED[:100]  # shap takes no more rows.
-    dec = GlexDecomposer(model).fit(background)
+    dec = GlexDecomposer(model, max_interaction=None).fit(background)
     try:
         explainer = shap.TreeExplainer(model, background, feature_perturbation="interventional")
     except ValueError as error:
@@ -86,7 +86,9 @@ def test_r_glex(kind, tag, params):
     rows = pd.read_csv(ORACLE / "xgb_X_explain50.csv")
     train = pd.read_csv(ORACLE / "xgb_X_train.csv")
     expected = pd.read_csv(ORACLE / f"xgb_{kind}_fastpd{tag}_components.csv")
-    dec = GlexDecomposer(booster, remainder=False, **params).set_output(transform="pandas")
+    dec = GlexDecomposer(booster, remainder=False, **params, max_interaction=None).set_output(
+        transform="pandas"
+    )
     out = dec.fit(train if "300" in tag else rows).transform(rows)
     # The R package sums float32 leaf values in float64, too.
     assert np.allclose(dec.intercept_, expected["intercept"], atol=1e-7)
@@ -110,14 +112,18 @@ def test_r_glex_shap():
 def test_tables_and_streaming_agree(monkeypatch, many_rows):
     """Look-ups in tables equal sums over leaves, in groups or one by one."""
     monkeypatch.setattr(budgets, "pattern_table_rows", many_rows)
-    dec = GlexDecomposer(MODEL).fit(X)
-    assert dec._decomposition.layout(DEFAULT_EXECUTION).tabulated.all()
+    dec = GlexDecomposer(MODEL, max_interaction=None).fit(X)
+    assert dec._decomposition.listed.layout(DEFAULT_EXECUTION).tabulated.all()
     monkeypatch.setattr(budgets, "table_cells", 60)
-    streamed = GlexDecomposer(MODEL).fit(X)
-    assert 0 < streamed._decomposition.layout(DEFAULT_EXECUTION).tabulated.sum() < len(streamed.components_)
+    streamed = GlexDecomposer(MODEL, max_interaction=None).fit(X)
+    assert (
+        0
+        < streamed._decomposition.listed.layout(DEFAULT_EXECUTION).tabulated.sum()
+        < len(streamed.components_)
+    )
     assert np.allclose(dec.transform(X), streamed.transform(X), atol=1e-12)
     pair, same = dec["x0", "x1"], streamed["x0", "x1"]
-    assert not streamed._decomposition.layout(DEFAULT_EXECUTION).tabulated[
+    assert not streamed._decomposition.listed.layout(DEFAULT_EXECUTION).tabulated[
         list(streamed.get_feature_names_out()).index("x0:x1")
     ]
     assert np.allclose(pair.evaluate(X), same.evaluate(X), atol=1e-12)
@@ -205,13 +211,13 @@ def test_misread_model_raises(monkeypatch):
 def test_memory_is_refused(monkeypatch):
     monkeypatch.setattr("os.sysconf", lambda name: 1 << 6)
     with pytest.raises(MemoryError, match="GiB"):
-        GlexDecomposer(MODEL).fit(X).shap_interaction_values(X)
+        GlexDecomposer(MODEL, max_interaction=None).fit(X).shap_interaction_values(X)
 
 
 def test_too_many_subsets_of_a_leaf_are_refused(monkeypatch):
     monkeypatch.setattr(budgets, "subsets_per_leaf", 10)
     with pytest.raises(ValueError, match="has 16 subsets of at most 4 features, more than the 10"):
-        GlexDecomposer(MODEL).fit(X).transform(X)
+        GlexDecomposer(MODEL, max_interaction=None).fit(X).transform(X)
     GlexDecomposer(MODEL, max_interaction=1).fit(X).transform(X)
 
 
@@ -242,7 +248,7 @@ def test_importances_are_means_over_tables_and_rows(monkeypatch):
         monkeypatch.setattr(budgets, "table_cells", max_cells)
         monkeypatch.setattr(budgets, "total_table_cells", max_cells)
         for n_jobs in [1, 2]:
-            dec = GlexDecomposer(model, n_jobs=n_jobs).fit(X, sample_weight=weight)
+            dec = GlexDecomposer(model, n_jobs=n_jobs, max_interaction=None).fit(X, sample_weight=weight)
             found.append([c.name for c in dec.strongest_components(3)])
             if expected is None:
                 rows = np.abs(dec.transform(X)).reshape(len(X), 3, -1)

@@ -15,7 +15,7 @@ from tests.support.small_models import FILLED, FLOAT32, MODEL, RNG, X, Y, newer_
 def test_component():
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     model = small().fit(frame, Y)
-    dec = GlexDecomposer(model).fit(frame)
+    dec = GlexDecomposer(model, max_interaction=None).fit(frame)
     out = dec.transform(frame)
     names = list(dec.get_feature_names_out())
     assert len(dec.components_) == dec.n_components_ == len(names)
@@ -39,7 +39,7 @@ def test_component():
     assert np.allclose(dec.feature_importances_, np.abs(dec.shap_values(frame)).mean(axis=0), atol=1e-12)
     strongest = dec.strongest_components(3)
     assert [c.importance for c in strongest] == sorted(dec.component_importances_, reverse=True)[:3]
-    with pytest.raises(KeyError, match="no component"):
+    with pytest.raises(KeyError, match="no feature 'nothing'"):
         dec["a", "nothing"]
 
 
@@ -109,7 +109,7 @@ def test_enum_of_a_model_trained_on_codes():
 
 
 def test_features_and_groups():
-    full = GlexDecomposer(MODEL).fit(X)
+    full = GlexDecomposer(MODEL, max_interaction=None).fit(X)
     names = list(full.get_feature_names_out())
     out = full.transform(X)
     some = GlexDecomposer(MODEL, features=["x0", 2]).fit(X)
@@ -121,7 +121,7 @@ def test_features_and_groups():
         some.intercept_ + some.transform(X).sum(axis=1), full.intercept_ + out.sum(axis=1), atol=1e-12
     )
 
-    grouped = GlexDecomposer(MODEL, feature_groups={"g": ["x0", "x3"]}).fit(X)
+    grouped = GlexDecomposer(MODEL, feature_groups={"g": ["x0", "x3"]}, max_interaction=None).fit(X)
     assert list(grouped.get_feature_names_out()) == ["g", "x1", "x2", "g:x1", "g:x2", "x1:x2", "g:x1:x2"]
     player = {"x0": "g", "x3": "g", "x1": "x1", "x2": "x2"}
     expected = {}
@@ -213,18 +213,20 @@ def test_names_of_columns_are_told_apart():
 
 def test_masks_beside_groups():
     groups = {"g": ["x0", "x3"]}
-    dec = GlexDecomposer(MODEL, feature_groups=groups, features=[False, True, True, False]).fit(X)
+    dec = GlexDecomposer(
+        MODEL, feature_groups=groups, features=[False, True, True, False], max_interaction=None
+    ).fit(X)
     assert list(dec.get_feature_names_out()) == ["x1", "x2", "x1:x2", "remainder"]
     with pytest.raises(ValueError, match="contains 'x0', which belongs to the group 'g'"):
         GlexDecomposer(MODEL, feature_groups=groups, features=[True, True, False, False]).fit(X)
 
 
 def test_components_by_position():
-    dec = GlexDecomposer(MODEL).fit(X)
+    dec = GlexDecomposer(MODEL, max_interaction=None).fit(X)
     for key in ((0, 1), (1, "x0"), {"x0", "x1"}, ["x1", 0]):
         assert dec[key] is dec["x0:x1"]
     assert (0, 1) in dec.components_
-    with pytest.raises(KeyError, match="no component"):
+    with pytest.raises(KeyError, match="no feature at position 9"):
         dec[0, 9]
 
 
@@ -235,16 +237,21 @@ def test_strongest_components_are_one_at_least(k):
 
 
 def test_too_many_components():
-    dec = GlexDecomposer(MODEL, max_components=5).fit(X)
+    dec = GlexDecomposer(MODEL, max_components=5, max_interaction=None).fit(X)
     for call in (dec.transform, lambda X: dec.components_, lambda X: dec.get_feature_names_out()):
         with pytest.raises(ValueError, match=r"15 components, more than max_components=5.*max_interaction"):
             call(X)
     for name in ("components_", "component_importances_", "n_components_"):
         assert not hasattr(dec, name)
-    with pytest.raises(ValueError, match="15 components, more than max_components=5"):
-        dec.strongest_components()
     assert "GlexDecomposer" in dec._repr_html_()  # scikit-learn 1.9 lists the attributes here.
-    whole = GlexDecomposer(MODEL).fit(X)
+    whole = GlexDecomposer(MODEL, max_interaction=None).fit(X)
+    names = [component.name for component in whole.strongest_components(15)]
+    assert [component.name for component in dec.strongest_components(15)] == names
+    for name in names:
+        assert np.allclose(
+            dec[name].evaluate(X), whole[name].evaluate(X), atol=1e-12
+        )  # float64 sums of leaves
+        assert dec[name].importance == pytest.approx(whole[name].importance)
     assert np.array_equal(dec.shap_values(X), whole.shap_values(X))
     assert np.array_equal(dec.partial_dependence([0], X), whole.partial_dependence([0], X))
 
@@ -260,3 +267,8 @@ def test_the_strongest_of_many_components():
     assert dec["x13:x14"] in strongest
     expected = np.argsort(-dec.component_importances_, kind="stable")[:3]
     assert strongest == [dec.components_[int(i)] for i in expected]
+
+
+def test_features_that_no_path_joins_have_no_component():
+    model = xgb.XGBRegressor(n_estimators=20, max_depth=1).fit(X, Y)
+    assert all(component.order == 1 for component in GlexDecomposer(model).fit(X).components_)

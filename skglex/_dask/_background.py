@@ -77,6 +77,11 @@ class PartitionedBackground:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_parts": None, "_rows": None}
 
+    @property
+    def copied(self) -> bool:
+        """Return whether a pickled copy has the rows."""
+        return False
+
     def average(self, compute: Callable[[Background], NDArray[np.float64]]) -> NDArray[np.float64]:
         """Average over all rows; ``compute`` averages over the rows of one partition.
 
@@ -104,6 +109,9 @@ class PartitionedBackground:
         task = share(compare)
         changed = [delayed(_call)(task, *pair) for pair in zip(self._rows, [*self._rows[1:], self._rows[0]])]
         return np.asarray(np.any(dask.compute(*changed), axis=0))
+
+    def spread_rows(self, n: int) -> None:
+        """Return None: no row is in this process."""
 
     def in_memory(self) -> Background:
         """Raise a ValueError, since the rows are in partitions."""

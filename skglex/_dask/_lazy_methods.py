@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._dask._partitions import rows_of, share
+from skglex._dask._partitions import align, rows_of, share
 from skglex._input import is_frame
 
 
@@ -32,6 +32,10 @@ def map_rows(
     check_is_fitted(estimator)
     container = _container(estimator) if method == "transform" else "default"
     worker_estimator = _for_workers(estimator)
+    offset = kwargs.pop("offset", None)
+    offsets = (
+        [{}] * len(_lengths(X)) if offset is None else [{"offset": o} for o in align(X, offset, "offset")]
+    )
     call = getattr(worker_estimator, method)
     meta = np.asarray(call(*args, example_row(worker_estimator, X), **kwargs))[:0]
     names = worker_estimator.get_feature_names_out() if container == "pandas" else None
@@ -43,9 +47,11 @@ def map_rows(
         return X.map_partitions(_frame_of, task, method, meta, names, meta=frame)
     blocks = [
         da.from_delayed(
-            delayed(_values_of)(part, task, method, meta, args, kwargs), (n, *meta.shape[1:]), meta.dtype
+            delayed(_values_of)(part, task, method, meta, args, {**kwargs, **of_part}),
+            (n, *meta.shape[1:]),
+            meta.dtype,
         )
-        for part, n in zip(rows_of(X), _lengths(X))
+        for part, n, of_part in zip(rows_of(X), _lengths(X), offsets)
     ]
     out = da.concatenate(blocks, allow_unknown_chunksizes=True)
     if names is None:

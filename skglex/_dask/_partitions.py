@@ -71,7 +71,7 @@ class Partitions:
             )
         self.rows = rows_of(X)
         self.weights: list[Any] = (
-            [None] * len(self.rows) if sample_weight is None else _align(X, sample_weight)
+            [None] * len(self.rows) if sample_weight is None else align(X, sample_weight, "sample_weight")
         )
 
     def first_row(self) -> Any:
@@ -106,33 +106,38 @@ class Partitions:
         return _stack(parts), weight
 
 
-def _align(X: Any, sample_weight: Any) -> list[Any]:
-    """Return the weights of each partition of X; raise if they are not partitioned in the same way."""
+def align(X: Any, values: Any, name: str) -> list[Any]:
+    """Return numbers of rows by partition of X; raise if they are not partitioned in the same way.
+
+    ``name`` names them in errors.
+    """
     n_parts = len(rows_of(X))
-    if not is_dask(sample_weight):
+    if not is_dask(values):
         lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
         if np.isnan(lengths).any():
             raise ValueError(
-                f"sample_weight is a {type(sample_weight).__name__}, but the partitions of X have unknown lengths. "
+                f"{name} is a {type(values).__name__}, but the partitions of X have unknown lengths. "
                 "Pass a Dask collection with the same partitions as X, for example a column of X"
             )
-        sample_weight = da.from_array(np.asarray(sample_weight), chunks=-1)
-    if isinstance(sample_weight, da.Array) and isinstance(X, da.Array):
-        has_lengths = not (np.isnan(X.chunks[0]).any() or np.isnan(sample_weight.shape).any())
-        if has_lengths and sample_weight.shape != X.shape[:1]:
-            raise ValueError(f"sample_weight must have the shape {X.shape[:1]}; got {sample_weight.shape}")
+        values = da.from_array(np.asarray(values), chunks=-1)
+    if isinstance(values, da.Array) and isinstance(X, da.Array):
+        has_lengths = not (np.isnan(X.chunks[0]).any() or np.isnan(values.shape).any())
+        if has_lengths and values.shape[:1] != X.shape[:1]:
+            raise ValueError(f"{name} must have the length {X.shape[0]}; got the shape {values.shape}")
         if has_lengths:
-            sample_weight = sample_weight.rechunk((X.chunks[0],))
-    weights = rows_of(sample_weight)
-    divisions, weight_divisions = (getattr(part, "divisions", (None,)) for part in (X, sample_weight))
-    differ = divisions[0] is not None and weight_divisions[0] is not None and divisions != weight_divisions
-    if len(weights) != n_parts or differ:
+            values = values.rechunk({0: X.chunks[0]})
+    parts = rows_of(values)
+    divisions, divisions_of_values = (getattr(part, "divisions", (None,)) for part in (X, values))
+    differ = (
+        divisions[0] is not None and divisions_of_values[0] is not None and divisions != divisions_of_values
+    )
+    if len(parts) != n_parts or differ:
         raise ValueError(
-            f"sample_weight has {len(weights)} partitions, X has {n_parts}"
+            f"{name} has {len(parts)} partitions, X has {n_parts}"
             + (", with other divisions" if differ else "")
-            + ". Pass weights with the same partitions as X, for example a column of X"
+            + ". Pass the same partitions as those of X, for example a column of X"
         )
-    return weights
+    return parts
 
 
 def _first(part: Any) -> Any:

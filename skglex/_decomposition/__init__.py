@@ -8,14 +8,15 @@ from skglex._decomposition._importance import (
     sum_by_feature_and_order,
     top_components,
 )
-from skglex._decomposition._index import TooManyComponents
+from skglex._decomposition._listed_components import ListedComponents
+from skglex._decomposition._remainder import warn_of_remainder
 from skglex._decomposition._row_values import OneHot, as_text, name_values, one_hot_columns, row_values
 
 __all__ = [
     "Decomposition",
     "Explained",
+    "ListedComponents",
     "OneHot",
-    "TooManyComponents",
     "as_text",
     "average_out",
     "component_means",
@@ -26,4 +27,5 @@ __all__ = [
     "shapley_means",
     "sum_by_feature_and_order",
     "top_components",
+    "warn_of_remainder",
 ]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import prod
-from threading import Lock
+from functools import cached_property
+from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition._index import ComponentIndex, index_components
+from skglex._decomposition._index import (
+    ComponentIndex,
+    PathSets,
+    TooManyComponents,
+    index_components,
+    path_sets_of,
+)
+from skglex._decomposition._listed_components import ListedComponents
 from skglex._decomposition._shapley import ShapleySums
-from skglex._decomposition._streaming import add_streamed
-from skglex._decomposition._table_or_stream import warn_of_streaming
-from skglex._decomposition._tables import ComponentTables, fill_tables, lay_out_tables, table_axes
+from skglex._decomposition._streaming import sum_orders_of
 from skglex._leaves import (
     CoalitionWeights,
     LeafEnsemble,
@@ -22,16 +26,19 @@ from skglex._leaves import (
     LeafSum,
     Players,
     Weighting,
+    assign_players,
     group_patterns,
 )
-from skglex._utils import DEFAULT_EXECUTION, Execution, budgets
-from skglex.components import Axis
+from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, without_cached
+
+# Components outside of the list whose tables are kept for the next call.
+_KEPT_SINGLES = 32
 
 
 class Decomposition:
     """Decompose a leaf ensemble exactly under one weighting.
 
-    Shapley values, margins and the intercept are available at once, components after `list_components`.
+    The components up to ``max_order`` are listed once. Any other component is computed by itself.
 
     Parameters
     ----------
@@ -41,7 +48,9 @@ class Decomposition:
         Number of players in all (some may be in no leaf).
     weighting : Weighting
     max_order : int, or None
-        Largest order of a component. None: any.
+        Largest order of a listed component. None: any.
+    allowed : ndarray of shape (n_players,), bool, optional
+        List only components of these players.
     """
 
     def __init__(
@@ -51,29 +60,25 @@ class Decomposition:
         n_players: int,
         weighting: Weighting,
         max_order: int | None,
+        allowed: NDArray[np.bool_] | None = None,
     ) -> None:
         self.ensemble = ensemble
         self.players = players
         self.n_players = n_players
         self.weighting = weighting
         self.max_order = players.largest if max_order is None else min(max_order, players.largest)
+        self.allowed = allowed
         games = LeafGames(ensemble, players, group_patterns(ensemble))
         self.weights = CoalitionWeights(games, weighting, self.max_order)
         self.margins = LeafSum(ensemble)
         self._shapley_values = ShapleySums(self.weights, n_players, pairs=False)
         self._shapley_pairs = ShapleySums(self.weights, n_players, pairs=True)
-        self._index: ComponentIndex | None = None
-        self._complete = False
-        self._layout: ComponentTables | None = None
-        self._tables: ComponentTables | None = None
-        self._filling = Lock()
+        self._listed: ListedComponents | None = None
+        self._too_many: tuple[int, bool] | None = None
+        self._singles: dict[tuple[int, ...], ListedComponents] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_filling"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._filling = Lock()
+        return {**without_cached(self), "_singles": {}}
 
     @property
     def n_outputs(self) -> int:
@@ -81,45 +86,105 @@ class Decomposition:
         return self.ensemble.n_outputs
 
     @property
-    def index(self) -> ComponentIndex:
-        """Return the components; `list_components` comes first."""
-        assert self._index is not None, "list_components comes first"
-        return self._index
-
-    @property
     def complete(self) -> bool:
         """Return whether the listed components are all that the model has."""
-        return self._complete
+        return self.max_order == self.players.largest and self.all_allowed
 
     @property
-    def orders(self) -> NDArray[np.int64]:
-        """Return the order of every component."""
-        return np.array([len(members) for members in self.index.sets], dtype=np.int64)
+    def all_allowed(self) -> bool:
+        """Return whether components of all features are listed."""
+        return self.allowed is None or bool(self.allowed[self.players.player_of_feature].all())
 
-    def list_components(self, allowed: NDArray[np.bool_] | None, limit: int) -> None:
-        """List the components: all, or those of the players ``allowed``.
+    @cached_property
+    def path_sets(self) -> PathSets:
+        """Return the distinct sets of players on the leaves' paths."""
+        return path_sets_of(self.players, self.ensemble.leaf_ptr)
+
+    # -- components ---------------------------------------------------------------------------
+
+    def list_components(self, limit: int) -> None:
+        """List the components up to ``max_order``, or remember that there are more than ``limit``."""
+        try:
+            self._listed = ListedComponents(self._index(self.max_order, limit), self.weights)
+        except TooManyComponents as error:
+            self._too_many = error.count, error.exact
+
+    def _index(self, max_order: int, limit: int) -> ComponentIndex:
+        return index_components(self.path_sets, max_order=max_order, allowed=self.allowed, limit=limit)
+
+    @property
+    def n_listed(self) -> tuple[int, bool]:
+        """Return the number of components up to ``max_order``, and whether it is exact or a lower bound."""
+        return self._too_many or (len(self.listed), True)
+
+    @property
+    def listed(self) -> ListedComponents:
+        """Return the components up to ``max_order``; raise a ValueError if there are too many to list."""
+        if self._too_many is not None:
+            raise TooManyComponents(*self._too_many)
+        assert self._listed is not None, "list_components comes first"
+        return self._listed
+
+    def up_to(self, order: int) -> ListedComponents:
+        """Return the components up to an order, which may be higher than ``max_order``.
 
         Raises
         ------
         TooManyComponents
-            There are more than ``limit``.
+            There are too many to list.
         """
-        players = self.players
-        self._index = index_components(
-            players, self.ensemble.leaf_ptr, max_order=self.max_order, allowed=allowed, limit=limit
-        )
-        self._complete = self.max_order == players.largest and (
-            allowed is None or bool(allowed[players.player_of_feature].all())
-        )
+        order = min(order, self.players.largest)
+        if order <= self.max_order:
+            return self.listed
+        weights = CoalitionWeights(self.weights.games, self.weighting, order)
+        return ListedComponents(self._index(order, budgets.held_components), weights)
+
+    def together(self, members: tuple[int, ...]) -> bool:
+        """Return whether some leaf's path has all these players; otherwise their component is zero."""
+        return len(self._leaves_with(members)) > 0
+
+    def single(self, members: tuple[int, ...]) -> ListedComponents:
+        """Return one component of any order, computed from the leaves whose paths have all its players.
+
+        The other players are averaged out in each of its terms, so they act as a single player.
+        """
+        if members not in self._singles:
+            leaves = self.ensemble.take_leaves(self._leaves_with(members))
+            of_feature = self.players.player_of_feature
+            player_of_feature = np.where(np.isin(of_feature, members), of_feature, self.n_players)
+            players = assign_players(leaves, player_of_feature)
+            weights = CoalitionWeights(
+                LeafGames(leaves, players, group_patterns(leaves)), self.weighting, len(members)
+            )
+            index = index_components(
+                path_sets_of(players, leaves.leaf_ptr), max_order=len(members), allowed=None, limit=2**63
+            )
+            recent = list(self._singles.items())[1 - _KEPT_SINGLES :]
+            self._singles = {
+                **dict(recent),
+                members: ListedComponents(index.only(members), weights, warns=False),
+            }
+        return self._singles[members]
+
+    def _leaves_with(self, members: tuple[int, ...]) -> NDArray[np.int64]:
+        """Return the leaves whose paths have all these players."""
+        leaf, player = self.ensemble.condition_leaf, self.players.condition_player_id
+        n_found = np.zeros(self.ensemble.n_leaves, np.int64)
+        for member in members:
+            n_found[np.unique(leaf[player == member])] += 1
+        return np.flatnonzero(n_found == len(members))
 
     def prepare_copies(self, execution: Execution) -> None:
         """Compute what pickled copies cannot, if the weighting depends on data outside of this process."""
 
         def fill_tables() -> None:
-            if self._index is not None:
-                self.tables(execution)
+            if self._listed is not None:
+                self._listed.copies_need_tables = True
+                self._listed.tables(execution)
 
         self.weighting.prepare_copies(self.weights.games, fill_tables)
+
+    # -- sums of components -------------------------------------------------------------------
 
     def intercept(self, execution: Execution = DEFAULT_EXECUTION) -> NDArray[np.float64]:
         """Return the component of the empty set, one number per output."""
@@ -130,79 +195,59 @@ class Decomposition:
         np.add.at(out, ensemble.output[:, None] + np.arange(value.shape[1]), value)
         return out
 
-    def layout(self, execution: Execution) -> ComponentTables:
-        """Return the components' tables without their values; warn the first time if some components have none."""
-        if self._layout is None:
-            self._layout = lay_out_tables(self.index, self.weights, execution=execution)
-            warn_of_streaming(self._layout.tabulated)
-        return self._layout
+    def affordable_orders(self, n_rows: int, wanted: int | None) -> int:
+        """Return ``wanted`` if the model has that order; None: the largest order that takes about a minute to sum."""
+        largest = self.players.largest
+        if wanted is not None:
+            return min(wanted, largest)
+        while largest > self.max_order and self.order_steps(n_rows, largest) > budgets.order_steps:
+            largest -= 1
+        return largest
 
-    def tables(self, execution: Execution) -> ComponentTables:
-        """Return the components' tables, which the first call computes; threads that share this object wait for it."""
-        if self._tables is None:
-            with self._filling:
-                if self._tables is None:
-                    layout = self.layout(execution)
-                    self._tables = fill_tables(layout, self.index, self.weights, execution=execution)
-        return self._tables
-
-    def component_table(
-        self,
-        position: int,
-        names: list[str],
-        categories: Mapping[int, NDArray[Any]],
-        execution: Execution,
-    ) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        """Return the axes and the values of one component's table; a streamed component gets one if it fits.
-
-        Raises
-        ------
-        ValueError
-            The table would be too large.
-        """
-        tables = self._tables_with(position, execution)
-        return table_axes(tables, position, self.ensemble, names, categories)
-
-    def _tables_with(self, position: int, execution: Execution) -> ComponentTables:
-        """Return tables that hold one component at least."""
-        tables = self.tables(execution)
-        if tables.tabulated[position]:
-            return tables
-        size = prod(map(float, tables.axis_sizes(position))) * self.n_outputs
-        if size > budgets.largest_table_cells:
-            raise ValueError(
-                f"the table of this component would have {size:,.0f} cells ({size / 2**27:,.1f} GiB). Use "
-                "evaluate(X), or train on fewer bins (max_bin)"
-            )
-        alone = lay_out_tables(
-            self.index,
-            self.weights,
-            wanted=np.array([position]),
-            max_cells=max(budgets.table_cells, int(size)),
-            execution=execution,
+    def order_steps(self, n_rows: int, n_orders: int) -> float:
+        """Estimate the steps of `sum_by_order`."""
+        k = self.players.n_players
+        subsets = [
+            sum(comb(n, size) for size in range(min(n_orders, n) + 1)) for n in range(k.max(initial=0) + 1)
+        ]
+        patterns = np.minimum(float(n_rows), 2.0**k)
+        return float(
+            (patterns * np.array(subsets, dtype=np.float64)[k]).sum() + n_rows * (n_orders + 4.0) * len(k)
         )
-        return fill_tables(alone, self.index, self.weights, execution=execution)
 
-    def components(
+    def count_by_order(self, n_orders: int) -> list[int | None]:
+        """Return the number of components of each order up to ``n_orders``; None if there are too many to count."""
+        counts: list[int | None] = []
+        for order in range(1, n_orders + 1):
+            try:
+                listed = self.up_to(order)
+            except TooManyComponents:
+                return counts + [None] * (n_orders - len(counts))
+            counts.append(int((listed.orders == order).sum()))
+        return counts
+
+    def sum_by_order(
         self,
         bins: NDArray[np.unsignedinteger],
-        chosen: NDArray[np.int64],
-        out: NDArray[Any],
+        n_orders: int,
         execution: Execution = DEFAULT_EXECUTION,
-    ) -> None:
-        """Write the chosen components: the i-th of output o to row ``o * (len(out) / n_outputs) + i`` of ``out``."""
-        by_table = self.layout(execution).tabulated[chosen]
-        column = np.arange(len(chosen))
-        if by_table.any():
-            tables = self.tables(execution)
-            tables.look_up(bins, chosen[by_table], column[by_table], self.n_outputs, out, execution)
-        if not by_table.all():
-            streamed = column[~by_table]
-            step = len(out) // self.n_outputs
-            for o in range(self.n_outputs):
-                out[o * step + streamed] = 0
-            which = chosen[~by_table], streamed
-            add_streamed(self.index, self.weights, bins, *which, out, execution=execution)
+        weighting: Weighting | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the sum of all components of each order up to ``n_orders``: (n_orders, n_outputs, n_samples).
+
+        No component is listed, so it does not matter how many there are. Another weighting gives other components.
+        """
+        weights = self.weights
+        if n_orders > self.max_order or weighting is not None:
+            weights = CoalitionWeights(weights.games, weighting or self.weighting, n_orders)
+        usable = np.full(self.ensemble.n_leaves, np.iinfo(np.uint64).max, np.uint64)
+        if self.allowed is not None:
+            masks = [
+                np.bitwise_or.reduce(np.uint64(1) << p.astype(np.uint64), initial=0)
+                for p in self.path_sets.usable(self.allowed)
+            ]
+            usable = np.array(masks, np.uint64)[self.path_sets.of_leaf]
+        return sum_orders_of(weights, usable, bins, n_orders, execution).swapaxes(0, 1)
 
     def shapley(
         self, bins: NDArray[np.unsignedinteger], execution: Execution = DEFAULT_EXECUTION

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from skglex._input import column_names
 from skglex._utils import Execution
 
 if TYPE_CHECKING:
     from skglex._decomposition._decomposition import Decomposition
+    from skglex._decomposition._listed_components import ListedComponents
     from skglex._fitted_model import FittedModel
     from skglex._input import FeatureGroups, Origin
     from skglex._leaves import BackgroundLike, Grid
@@ -41,8 +42,10 @@ class Explained:
     max_interaction : int, or None
         The decomposer's parameter.
     execution : Execution
-    require_components : callable
-        Raises if there are more components than ``max_components``.
+    component_means : callable
+        Returns the importances of the listed components, of shape (n_sets, n_outputs).
+    find : callable
+        Returns the list that has the component of some players, and its position there.
     cached : frozenset of str
         Names of the attributes that were computed already.
     """
@@ -55,7 +58,8 @@ class Explained:
     output_labels: list[Any] | None
     max_interaction: int | None
     execution: Execution
-    require_components: Callable[[], None]
+    component_means: Callable[[], NDArray[np.float64]]
+    find: Callable[[tuple[int, ...]], tuple[ListedComponents, int]]
     cached: frozenset[str]
 
     @property
@@ -99,17 +103,36 @@ class Explained:
         """Return the position on the grid of a feature that the model splits on."""
         return int(np.searchsorted(self.grid.features, self.feature_names.index(name)))
 
-    def component_table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        """Return the axes and the values of one component's table."""
-        axes, values = self.decomposition.component_table(
-            position, self.feature_names, self.source.input.categories, self.execution
-        )
-        return axes, self.squeeze(values)
-
     @property
-    def is_sparse(self) -> bool:
-        """Return whether the model gets sparse rows."""
-        return bool(issparse(self.fitted.to_model_space(self.fitted.row)))
+    def listed(self) -> ListedComponents:
+        """Return the components up to ``max_interaction``; raise if there are too many to list."""
+        return self.decomposition.listed
+
+    def component_names(self, listed: ListedComponents, chosen: Iterable[int] | None = None) -> list[str]:
+        """Return the names of all or the chosen components of a list."""
+        sets = listed.sets if chosen is None else [listed.sets[int(i)] for i in chosen]
+        return column_names(self.groups.names, sets, self.estimator.separator)
+
+    def features_of(self, members: tuple[int, ...]) -> list[str]:
+        """Return the names of the features of a component."""
+        return [self.groups.names[player] for player in members]
+
+    def component_values(
+        self, listed: ListedComponents, bins: NDArray[Any], chosen: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return all or the chosen components of a list at binned rows: (n_outputs, n_components, n_rows)."""
+        chosen = np.arange(len(listed)) if chosen is None else chosen
+        out = np.empty((self.n_outputs * len(chosen), bins.shape[1]))
+        listed.evaluate(bins, chosen, out, self.execution)
+        return out.reshape(self.n_outputs, len(chosen), bins.shape[1])
+
+    def component_table(
+        self, listed: ListedComponents, position: int
+    ) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        """Return the axes and the values of one component's table."""
+        categories = self.source.input.categories
+        axes, values = listed.table(position, self.feature_names, categories, self.execution)
+        return axes, self.squeeze(values)
 
     def origin_of(self, columns: list[int]) -> Origin | None:
         """Return the raw column that some of the model's columns are computed from; None if it is not exactly one."""
@@ -127,24 +150,28 @@ class Explained:
 
     def component_on_bins(self, component: Component, bins: NDArray[Any]) -> NDArray[np.float64]:
         """Return a component's values at binned rows: shape (n_outputs, n_rows)."""
-        out = np.empty((self.n_outputs, bins.shape[1]))
-        self.decomposition.components(bins, np.array([component._position]), out, self.execution)
-        return out
+        listed, position = self.find(tuple(self.groups.names.index(name) for name in component.features))
+        return self.component_values(listed, bins, np.array([position]))[:, 0]
 
-    def check_order(self, order: Any, *, least: int) -> None:
-        """Raise unless the components up to an order, or all that there are, are listed."""
+    def components_up_to(self, order: Any, *, least: int) -> ListedComponents:
+        """Return the components up to an order; raise if the order is less than ``least``, or the list too long."""
+        return self.decomposition.up_to(self.check_order(order, least=least))
+
+    def check_order(self, order: Any, *, least: int) -> int:
+        """Return an order; raise unless it is an integer of at least ``least``."""
         if not isinstance(order, (int, np.integer)) or order < least:
             raise ValueError(f"order must be an integer of at least {least}; got {order!r}")
-        self.require_components()
-        limit = self.max_interaction
-        if limit is not None and order > limit and not self.decomposition.complete:
-            raise ValueError(
-                f"order={order}, but the decomposer was fitted with max_interaction={limit}. Fit a decomposer with a "
-                "higher max_interaction"
-            )
+        return int(order)
 
-    def output_position(self, label: Any, parameter: str) -> int:
-        """Return the position of the output with a label; ``parameter`` names the argument in errors."""
+    def output_position(self, label: Any, parameter: str = "output") -> int:
+        """Return the position of an output; ``parameter`` names the argument in errors.
+
+        Parameters
+        ----------
+        label : object
+            A class label, an output's name, or its position. None if there is a single output.
+        parameter : str, default="output"
+        """
         labels = self.output_labels
         if labels is None:
             positive = list(getattr(self.estimator, "classes_", []))[-1:]
@@ -153,12 +180,15 @@ class Explained:
                     f"the model has a single output, but got {parameter}={label!r}. Leave it out"
                 )
             return 0
-        if label is None or label not in labels:
+        if label in labels:
+            return labels.index(label)
+        position = label if isinstance(label, (int, np.integer)) else -1
+        if not 0 <= position < len(labels) or isinstance(label, (bool, np.bool_)):
             plain = [known.item() if hasattr(known, "item") else known for known in labels]
             raise ValueError(
                 f"the model has several outputs, so {parameter} must be one of {plain}; got {label!r}"
             )
-        return labels.index(label)
+        return int(position)
 
 
 def explained(decomposer: Any) -> Explained:

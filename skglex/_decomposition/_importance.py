@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition._decomposition import Decomposition
+from skglex._decomposition._listed_components import ListedComponents
 from skglex._input import iter_binned
 from skglex._kernels.component_tables import mean_absolute
 from skglex._leaves import Background, BackgroundLike
@@ -20,20 +21,20 @@ _COMPONENTS_PER_TASK = 8
 
 
 def component_means(
-    decomposition: Decomposition,
+    listed: ListedComponents,
     background: BackgroundLike,
     chosen: NDArray[np.int64] | None = None,
     execution: Execution = DEFAULT_EXECUTION,
 ) -> NDArray[np.float64]:
     """Return the weighted means of ``|m_S|`` over rows, of all or the chosen components: (n_sets, n_outputs)."""
     if chosen is None:
-        chosen = np.arange(len(decomposition.index.sets))
-    compute = partial(_component_means, decomposition, chosen=chosen, execution=execution)
+        chosen = np.arange(len(listed))
+    compute = partial(_component_means, listed, chosen=chosen, execution=execution)
     return background.average(compute)
 
 
 def _component_means(
-    decomposition: Decomposition,
+    listed: ListedComponents,
     background: Background,
     *,
     chosen: NDArray[np.int64],
@@ -44,8 +45,8 @@ def _component_means(
     A tabulated component needs only the weight of the rows in each cell of its table. The others are evaluated for
     one chunk of rows after the other. No array of all rows and all components is ever made.
     """
-    bins, weight, tables = background.bins, background.weight, decomposition.tables(execution)
-    n_outputs = decomposition.n_outputs
+    bins, weight, tables = background.bins, background.weight, listed.tables(execution)
+    n_outputs = listed.n_outputs
     out = np.empty((len(chosen), n_outputs))
     by_table = np.flatnonzero(tables.tabulated[chosen])
     parts = [by_table[i : i + _COMPONENTS_PER_TASK] for i in range(0, len(by_table), _COMPONENTS_PER_TASK)]
@@ -67,17 +68,19 @@ def _component_means(
         total = np.zeros(width)
         for start, stop, some in iter_binned(bins, width):
             values = np.empty((width, stop - start))
-            decomposition.components(some, chosen[streamed], values, execution=execution)
+            listed.evaluate(some, chosen[streamed], values, execution=execution)
             total += np.abs(values, out=values) @ weight[start:stop]
         out[streamed] = total.reshape(n_outputs, -1).T / weight.sum()
     return out
 
 
-def sum_by_feature_and_order(decomposition: Decomposition, means: NDArray[np.float64]) -> NDArray[np.float64]:
+def sum_by_feature_and_order(
+    listed: ListedComponents, n_players: int, means: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Sum the means of ``|m_S|`` divided by ``|S|``, by player j in S and by order: (n_players, n_orders, ...)."""
-    n_orders = int(decomposition.orders.max(initial=0))
-    out = np.zeros((decomposition.n_players, n_orders, *means.shape[1:]))
-    for members, mean in zip(decomposition.index.sets, means):
+    n_orders = int(listed.orders.max(initial=0))
+    out = np.zeros((n_players, n_orders, *means.shape[1:]))
+    for members, mean in zip(listed.sets, means):
         for j in members:
             out[j, len(members) - 1] += mean / len(members)
     return out
@@ -102,7 +105,7 @@ def _shapley_means(
 
 
 def top_components(
-    decomposition: Decomposition,
+    listed: ListedComponents,
     background: BackgroundLike,
     k: int,
     execution: Execution = DEFAULT_EXECUTION,
@@ -112,19 +115,19 @@ def top_components(
     A mean is at most the largest entry of the component's table. Components are evaluated in the order of that bound,
     until no other component can be among the top k.
     """
-    tables, n_sets = decomposition.tables(execution), len(decomposition.index.sets)
+    tables, n_sets = listed.tables(execution), len(listed)
     bound = np.full(n_sets, np.inf)
     for c in np.flatnonzero(tables.tabulated):
-        table = tables.table(int(c), decomposition.n_outputs)
+        table = tables.table(int(c), listed.n_outputs)
         bound[c] = np.maximum(table, -table).reshape(-1, table.shape[-1]).max(axis=0).sum()
     bound *= 1 + 1e-9  # Rounding may lift a mean above the largest entry.
     candidates = np.argsort(-bound, kind="stable")
     total = np.full(n_sets, -np.inf)
-    means = np.empty((n_sets, decomposition.n_outputs))
+    means = np.empty((n_sets, listed.n_outputs))
     done, batch = 0, max(int((~tables.tabulated).sum()), k, _BATCH)
     while done < len(candidates):
         chosen = np.sort(candidates[done : done + batch])
-        means[chosen] = component_means(decomposition, background, chosen, execution=execution)
+        means[chosen] = component_means(listed, background, chosen, execution=execution)
         total[chosen] = means[chosen].sum(axis=1)
         done, batch = done + len(chosen), _BATCH
         if done >= k and np.partition(total, -k)[-k] > bound[candidates[done:]].max(initial=-np.inf):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +27,34 @@ class TooManyComponents(ValueError):
     """
 
     def __init__(self, count: int, exact: bool) -> None:
-        super().__init__(count)
+        super().__init__(
+            f"the model has {'' if exact else 'at least '}{count:,} components, too many to list. Set max_interaction "
+            "(2 gives main effects and pairs), restrict features, or join columns with feature_groups. Single "
+            "components, SHAP values, SHAP interaction values and partial dependence are available regardless"
+        )
         self.count = count
         self.exact = exact
+
+
+class PathSets(NamedTuple):
+    """List the distinct path sets: the sets of the players on the leaves' paths.
+
+    Attributes
+    ----------
+    of_leaf : ndarray of shape (n_leaves,), int64
+        Path set of every leaf.
+    players : list of ndarray
+        Players of each path set, increasing.
+    """
+
+    of_leaf: NDArray[np.int64]
+    players: list[NDArray[np.int64]]
+
+    def usable(self, allowed: NDArray[np.bool_] | None) -> list[NDArray[np.int64]]:
+        """Return the positions of the allowed players in each path set."""
+        if allowed is None:
+            return [np.arange(len(members)) for members in self.players]
+        return [np.flatnonzero(allowed[members]) for members in self.players]
 
 
 @dataclass(frozen=True)
@@ -41,32 +67,31 @@ class ComponentIndex:
         Players of each component.
     sources : Sources
         Path sets that each component comes from, and its players among those of the path set.
-    path_set_of_leaf : ndarray of shape (n_leaves,), int64
-        Each leaf's path set: the set of the players on its path.
-    path_set_players : list of ndarray
-        Players of each path set, increasing.
+    path_sets : PathSets
     """
 
     sets: list[tuple[int, ...]]
     sources: Sources
-    path_set_of_leaf: NDArray[np.int64]
-    path_set_players: list[NDArray[np.int64]]
+    path_sets: PathSets
+
+    def only(self, members: tuple[int, ...]) -> ComponentIndex:
+        """Return the index of one of the components."""
+        position = self.sets.index(members)
+        part = slice(*self.sources.ptr[position : position + 2])
+        path_set, mask = self.sources.path_set[part], self.sources.mask[part]
+        return replace(
+            self, sets=[members], sources=Sources(np.array([0, len(mask)], np.int64), path_set, mask)
+        )
 
 
 def index_components(
-    players: Players,
-    leaf_ptr: NDArray[np.int64],
-    *,
-    max_order: int,
-    allowed: NDArray[np.bool_] | None,
-    limit: int,
+    path_sets: PathSets, *, max_order: int, allowed: NDArray[np.bool_] | None, limit: int
 ) -> ComponentIndex:
-    """List all components up to an order: the subsets of the players on the leaves' paths.
+    """List all components up to an order: the subsets of the path sets.
 
     Parameters
     ----------
-    players : Players
-    leaf_ptr : ndarray of shape (n_leaves + 1,)
+    path_sets : PathSets
     max_order : int
     allowed : ndarray of shape (n_players_total,), bool, optional
         Only components of these players.
@@ -78,37 +103,28 @@ def index_components(
     TooManyComponents
         There are more than ``limit``.
     """
-    path_set_of_leaf, path_set_players = _path_sets(players, leaf_ptr)
-    usable = [
-        np.flatnonzero(allowed[members]) if allowed is not None else np.arange(len(members))
-        for members in path_set_players
-    ]
-    by_size: dict[int, list[int]] = {}
-    for path_set, positions in enumerate(usable):
-        by_size.setdefault(len(positions), []).append(path_set)
-
+    usable = path_sets.usable(allowed)
+    by_size = _by_size(usable)
     sets: list[tuple[int, ...]] = []
     parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]] = []
     largest = max(by_size, default=0)
     count = 0
     for order in range(1, min(max_order, largest) + 1):
-        n_listed = sum(len(path_sets) * comb(k, order) for k, path_sets in by_size.items())
+        n_listed = sum(len(same) * comb(k, order) for k, same in by_size.items())
         least = count + comb(largest, order)
         if n_listed > (
             budgets.counted_components if max(count, least) > limit else budgets.listed_components
         ):
             raise TooManyComponents(least, exact=False)
         rows, of_path_set, masks = [], [], []
-        for k, path_sets in by_size.items():
+        for k, same in by_size.items():
             if k < order:
                 continue
-            members = np.array([path_set_players[p][usable[p]] for p in path_sets])
-            positions = np.array([usable[p] for p in path_sets]).astype(np.uint64)
+            members = np.array([path_sets.players[p][usable[p]] for p in same])
             picks = np.array(list(combinations(range(k), order)))
             rows.append(members[:, picks].reshape(-1, order))
-            bits = np.uint64(1) << positions[:, picks]
-            masks.append(np.bitwise_or.reduce(bits, axis=2).ravel())
-            of_path_set.append(np.repeat(path_sets, len(picks)))
+            masks.append(_masks(np.array([usable[p] for p in same]), picks))
+            of_path_set.append(np.repeat(same, len(picks)))
         unique, inverse = _unique_rows(np.concatenate(rows))
         count += len(unique)
         if count <= limit:
@@ -116,7 +132,21 @@ def index_components(
             sets += [tuple(row) for row in unique.tolist()]
     if count > limit:
         raise TooManyComponents(count, exact=True)
-    return ComponentIndex(sets, _join_sources(parts, len(sets)), path_set_of_leaf, path_set_players)
+    return ComponentIndex(sets, _join_sources(parts, len(sets)), path_sets)
+
+
+def _by_size(usable: list[NDArray[np.int64]]) -> dict[int, list[int]]:
+    """Return the path sets with each number of usable players."""
+    by_size: dict[int, list[int]] = {}
+    for path_set, positions in enumerate(usable):
+        by_size.setdefault(len(positions), []).append(path_set)
+    return by_size
+
+
+def _masks(positions: NDArray[np.int64], picks: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return the bit masks of the picked players of each path set."""
+    bits = np.uint64(1) << positions.astype(np.uint64)[:, picks]
+    return np.asarray(np.bitwise_or.reduce(bits, axis=2).ravel())
 
 
 def _join_sources(
@@ -131,10 +161,8 @@ def _join_sources(
     return Sources(ptr, path_set[order], mask[order])
 
 
-def _path_sets(
-    players: Players, leaf_ptr: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-    """Return the number of every leaf's path set, and the players of the path sets."""
+def path_sets_of(players: Players, leaf_ptr: NDArray[np.int64]) -> PathSets:
+    """Find the distinct path sets of all leaves."""
     n_leaves = len(leaf_ptr) - 1
     path_set_of_leaf = np.empty(n_leaves, np.int64)
     path_set_players: list[NDArray[np.int64]] = []
@@ -152,7 +180,7 @@ def _path_sets(
         unique, inverse = _unique_rows(member[start[leaves][:, None] + np.arange(k)])
         path_set_of_leaf[leaves] = len(path_set_players) + inverse
         path_set_players += list(unique)
-    return path_set_of_leaf, path_set_players
+    return PathSets(path_set_of_leaf, path_set_players)
 
 
 def _unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -53,7 +53,7 @@ def one_hot_columns(view: Explained, group: str, used: NDArray[np.int64]) -> One
     off, on = ends[:, 0], ends[:, 1]
     spec = view.source.input
     zeros_are_missing = np.isin(grid.features[used], list(spec.missing_zeros))
-    if spec.missing == 0 or (spec.sparse_is_missing and view.is_sparse):
+    if spec.missing == 0 or view.fitted.zero_is_missing:
         zeros_are_missing[:] = True
     off = np.where(zeros_are_missing, grid.n_bins[used] - 1, off)
     count = partial(_count_one_hot, used=used, on=on, off=off)

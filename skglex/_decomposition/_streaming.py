@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -11,28 +12,25 @@ from numpy.typing import NDArray
 from skglex._decomposition._index import ComponentIndex
 from skglex._decomposition._pattern_tables import GroupTables, lay_out
 from skglex._kernels.arguments import CoalitionArrays, StreamedComponents
-from skglex._kernels.streaming import component_pattern_tables, stream_components
+from skglex._kernels.streaming import component_pattern_tables, stream_components, sum_orders
 from skglex._leaves import CoalitionWeights, LeafGames
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, scaled, weight_chunks
 
 
 def add_streamed(
-    index: ComponentIndex,
+    components: StreamedComponents,
     weights: CoalitionWeights,
     bins: NDArray[np.unsignedinteger],
-    chosen: NDArray[np.int64],
-    column: NDArray[np.int64],
     out: NDArray[Any],
     execution: Execution = DEFAULT_EXECUTION,
 ) -> None:
-    """Add the chosen components' values to the rows ``column`` of each output's block of ``out``.
+    """Add components' values to their rows of each output's block of ``out``.
 
     With many rows, groups of leaves get pattern tables. Leaves whose coalitions are listed by rank, and all leaves
     with few rows, are solved for the patterns that occur.
     """
     games = weights.games
     ensemble, n_leaves = games.ensemble, games.ensemble.n_leaves
-    components = _by_path_set(index, chosen, column)
     n_columns = np.diff(components.ptr)[components.path_set_of_leaf]
     many_rows = bins.shape[1] > budgets.pattern_table_rows
     in_groups = ~weights.ranked if many_rows else np.zeros(n_leaves, dtype=bool)
@@ -55,18 +53,52 @@ def add_streamed(
         )
 
 
-def _by_path_set(
+def sum_orders_of(
+    weights: CoalitionWeights,
+    usable: NDArray[np.uint64],
+    bins: NDArray[np.unsignedinteger],
+    n_orders: int,
+    execution: Execution = DEFAULT_EXECUTION,
+) -> NDArray[np.float64]:
+    """Return the sum of all components of each order up to ``n_orders``: (n_outputs, n_orders, n_samples).
+
+    ``usable`` holds the bit mask of the players of each leaf that components may have.
+    """
+    games = weights.games
+    ensemble = games.ensemble
+    out = np.zeros((ensemble.n_outputs * n_orders, bins.shape[1]))
+    coefficient = _order_coefficients(games.players.largest, n_orders)
+    leaf_arrays = ensemble.paths, games.players.arrays, ensemble.leaf_values
+    for leaves, coalitions in weights.chunks(execution=execution):
+        args = bins, ensemble.conditions, leaves, *leaf_arrays, coalitions, usable, coefficient
+        execution.run(
+            sum_orders, [(*args, r0, r1, out) for r0, r1 in row_chunks(bins.shape[1])], label="orders"
+        )
+    return out.reshape(ensemble.n_outputs, n_orders, bins.shape[1])
+
+
+def _order_coefficients(largest: int, n_orders: int) -> NDArray[np.float64]:
+    """Return (-1)^(q - v) C(k - v, q - v) at [k, q - 1, v], for 1 <= q <= n_orders."""
+    out = np.zeros((largest + 1, n_orders, n_orders + 1))
+    for k in range(largest + 1):
+        for q in range(1, n_orders + 1):
+            for v in range(min(q, k) + 1):
+                out[k, q - 1, v] = (-1) ** (q - v) * comb(k - v, q - v)
+    return out
+
+
+def by_path_set(
     index: ComponentIndex, chosen: NDArray[np.int64], column: NDArray[np.int64]
 ) -> StreamedComponents:
     """List the chosen components by the path sets that they come from."""
     sources = index.sources
     n_sources = np.diff(sources.ptr)[chosen]
     source = np.concatenate([np.arange(*sources.ptr[c : c + 2]) for c in chosen])
-    path_set = sources.path_set[source]
+    path_sets, path_set = index.path_sets, sources.path_set[source]
     order = np.argsort(path_set, kind="stable")
-    ptr = np.searchsorted(path_set[order], np.arange(len(index.path_set_players) + 1)).astype(np.int64)
+    ptr = np.searchsorted(path_set[order], np.arange(len(path_sets.players) + 1)).astype(np.int64)
     columns = np.repeat(column, n_sources)[order]
-    return StreamedComponents(index.path_set_of_leaf, ptr, sources.mask[source][order], columns)
+    return StreamedComponents(path_sets.of_leaf, ptr, sources.mask[source][order], columns)
 
 
 def _tables_of_groups(

@@ -28,6 +28,7 @@ from skglex._input._rows import (
     with_columns_of,
     with_numbers,
 )
+from skglex._input._saved_row import pack_row, unpack_row
 from skglex._input._spec import LARGEST_ZERO, InputSpec
 
 __all__ = [
@@ -58,10 +59,12 @@ __all__ = [
     "map_chunks",
     "name_categories",
     "output_names",
+    "pack_row",
     "raw_column",
     "resolve_features",
     "take_rows",
     "trace_columns",
+    "unpack_row",
     "with_columns_of",
     "with_numbers",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 
 from skglex._input._rows import is_frame
 from skglex._input._spec import InputSpec
@@ -31,10 +32,10 @@ def column_values(X: Any, feature: int, spec: InputSpec) -> NDArray[np.float64]:
     column, categories = raw_column(X, feature), spec.categories.get(feature)
     if feature in spec.encoders:
         return spec.encoders[feature](column)
+    if categories is not None and spec.by_value:
+        return _category_codes(column, categories)
     if is_frame(X):
         return _frame_values(column, X.columns[feature], categories, spec)
-    if categories is not None and spec.by_value:
-        return _category_codes(column.tolist(), categories)
     return np.asarray(column, dtype=np.float64)
 
 
@@ -45,12 +46,10 @@ def _frame_values(
 
     A categorical column becomes codes of the model. If the model stores the ``categories`` of its training data, each
     value is looked up there. Otherwise the codes of the column are used or, with ``spec.by_value``, its categories
-    converted to numbers. With ``spec.by_value``, also the values of other columns are looked up in ``categories``.
+    converted to numbers.
     """
     values, codes = categories_and_codes(column)
     if codes is None:
-        if categories is not None and spec.by_value:
-            return _category_codes(column.to_list(), categories)
         if categories is not None:
             raise ValueError(
                 f"column {name!r} is not categorical, but the model was trained on a categorical column "
@@ -97,26 +96,42 @@ def categories_and_codes(column: Any) -> tuple[list[Any], NDArray[np.int64] | No
 
 
 def _numeric(column: Any, name: Any) -> NDArray[np.float64]:
+    """Return a column as numbers. Objects that are numbers are converted, but columns of strings or dates are not."""
+    dtype = str(column.dtype)
     try:
         if hasattr(column, "isna"):  # pandas
-            if column.dtype.kind in "OUSTMm":
+            if column.dtype.kind in "USTMm" or dtype.startswith("str"):
                 raise TypeError
+            if column.dtype.kind == "O":
+                return np.asarray(column.to_numpy(dtype=object, na_value=np.nan).astype(np.float64))
             return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        if not (column.dtype.is_numeric() or str(column.dtype) == "Boolean"):
+        if dtype == "Object":
+            return np.array(column.to_list(), dtype=np.float64)
+        if not (column.dtype.is_numeric() or dtype == "Boolean"):
             raise TypeError
         from_polars: NDArray[np.float64] = column.cast(float).to_numpy()
         return from_polars
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"could not convert column {name!r} of dtype {column.dtype} to float. Convert it to numbers, or to a "
+            f"could not convert column {name!r} of dtype {dtype} to float. Convert it to numbers, or to a "
             "categorical column (pandas 'category') if the model was trained on one"
         ) from error
 
 
-def _category_codes(values: list[Any], categories: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the positions of values in the categories; NaN for a value that is not a category."""
-    position = {value: float(code) for code, value in enumerate(categories.tolist())}
-    return np.array([position.get(value, np.nan) for value in values])
+def _category_codes(column: Any, categories: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the positions of a column's values in the categories; NaN for a value that is not a category.
+
+    scikit-learn converts the column. A missing value becomes None in some containers and NaN in others, and only None
+    can be a category.
+    """
+    values = check_array(column, ensure_2d=False, dtype=None, ensure_all_finite=False)
+    position = {value: float(code) for code, value in enumerate(_scalars(categories))}
+    return np.array([position.get(value, np.nan) for value in _scalars(values)])
+
+
+def _scalars(values: NDArray[Any]) -> list[Any]:
+    # Dates stay NumPy's, since `tolist` returns integers for some of their units.
+    return list(values) if values.dtype.kind in "mM" else values.tolist()
 
 
 def _as_numbers(values: list[Any], name: Any) -> NDArray[np.float64]:

@@ -125,6 +125,11 @@ class FeatureGroups:
         """Return the positions of the features of a player."""
         return np.flatnonzero(self.of_feature == self.names.index(player))
 
+    def group_of(self, feature_names: list[str]) -> dict[str, str]:
+        """Return the group of each feature that belongs to one."""
+        players = [self.names[player] for player in self.of_feature]
+        return {name: player for name, player in zip(feature_names, players) if name not in self.names}
+
     def resolve(self, features: Any, feature_names: list[str], *, X: Any) -> list[int]:
         """Return the positions of the players that a user names; raise if a feature belongs to a group.
 

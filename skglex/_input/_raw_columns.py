@@ -154,4 +154,11 @@ def _columns(X: Any) -> list[NDArray[Any]]:
 def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
     if a.dtype.kind == "f" and b.dtype.kind == "f":
         return np.array_equal(a, b, equal_nan=True)
+    if object in (a.dtype, b.dtype):
+        return all(map(_equal, a, b))
     return bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def _equal(a: Any, b: Any) -> bool:
+    # Any comparison with pandas.NA is NA, which is neither true nor false.
+    return a is b or (type(a) is type(b) and bool(a == b or (a != a and b != b)))

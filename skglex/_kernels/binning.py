@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, njit
+from skglex._kernels.compilation import helper, kernel
 
 
 @helper
@@ -16,7 +16,7 @@ def _bucket(x, low, scale, n):
     return np.int64(part)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_buckets(cuts, cut_ptr, buckets):
     """Count the cuts below each bucket, and find the fullest bucket of each used_feature."""
     for j in range(buckets.scale.shape[0]):
@@ -33,7 +33,7 @@ def fill_buckets(cuts, cut_ptr, buckets):
         buckets.fullest[j] = fullest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bin_columns(columns, cuts, buckets, start, out):
     """Write the bin of every value of ``columns`` (features x rows) to ``out``, from column ``start`` on.
 

@@ -6,10 +6,10 @@ bit sets handle 64 rows in one operation.
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, njit
+from skglex._kernels.compilation import helper, kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rank_bins(bins, r0, r1, n_bins, bin_ptr, rank, row_ptr):
     """Enumerate the bins that occur: ``rank[bin_ptr[s] + b]`` counts those of used_feature s below b.
 
@@ -26,7 +26,7 @@ def rank_bins(bins, r0, r1, n_bins, bin_ptr, rank, row_ptr):
         row_ptr[s + 1] = row_ptr[s] + below[n_bins[s]] + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_bits(bins, r0, r1, bin_ptr, rank, row_ptr, bits):
     """Write to row ``row_ptr[s] + i`` the set of the rows whose bin is among the i smallest of used_feature s."""
     bits[:] = 0
@@ -39,7 +39,7 @@ def fill_bits(bins, r0, r1, bin_ptr, rank, row_ptr, bits):
                 bits[row, w] |= bits[row - 1, w]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_ones(word):
     """Return the number of bits that are set in a 64-bit word."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -74,7 +74,7 @@ def _find_rows(c, conditions, sets, out):
                 out[w] |= bits[hi, w] & ~bits[lo, w]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
     """Add the weight of each background row of a block to the set of players that it violates.
 

@@ -7,12 +7,12 @@ leaf's players. A leaf holds the weights of all of them or, listed by rank, of t
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, njit
+from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import leaf_pattern
 from skglex._kernels.subsets import first_subset, last_subset, next_subset, subset_rank, sum_over_subsets
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def signed_weight(weight, mask, v, ranked, choose, offset):
     r"""Return (-1)^(|S| - |V|) E(P \ V) for a coalition V in S = ``mask``.
 
@@ -40,7 +40,7 @@ def multiply_ratios(leaf, paths, path_ratio, players, product):
         product[players.position[e]] *= path_ratio[e]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def coalitions_from_ratios(paths, path_ratio, players, coalition_ptr, first, last, out):
     """Multiply the ratios of the conditions that are averaged out, for every coalition."""
     player_ratio = np.empty(64)
@@ -60,7 +60,7 @@ def coalitions_from_ratios(paths, path_ratio, players, coalition_ptr, first, las
             weight[v] = weight[v | (1 << low)] * player_ratio[low]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ranked_from_ratios(paths, path_ratio, players, wanted, out):
     """Multiply the ratios of the players outside V, for every V of at most ``max_order`` players, by rank."""
     player_ratio = np.empty(64)
@@ -86,7 +86,7 @@ def ranked_from_ratios(paths, path_ratio, players, wanted, out):
 # -- empirical weights ------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def coalitions_from_histogram(leaf_bits, histogram, total, paths, players, coalition_ptr, g0, g1, out):
     """Sum the shares of the background rows whose violated players all lie in V, for every coalition V."""
     origin = coalition_ptr[leaf_bits.group_leaf[g0]]
@@ -109,7 +109,7 @@ def coalitions_from_histogram(leaf_bits, histogram, total, paths, players, coali
                 weight[v] /= total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_ranked_subsets(players, wanted, ranks, total, out):
     """Turn weights of rows that violate exactly B into shares of the rows that violate no player outside V.
 

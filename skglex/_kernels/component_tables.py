@@ -8,11 +8,11 @@ costs a few additions, whatever the number of bins.
 import numpy as np
 
 from skglex._kernels.coalitions import signed_weight
-from skglex._kernels.compilation import helper, njit
+from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def condition_events(conditions, n_bins, events):
     """List, per condition, the bins where it begins (+1) or ceases (-1) to hold; return their number."""
     n = 0
@@ -48,7 +48,7 @@ def condition_events(conditions, n_bins, events):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def map_bins(
     axes, sources, path_set_conditions, condition_feature, events, n_bins, chosen, size, map_ptr, maps
 ):
@@ -132,7 +132,7 @@ def _find_corners(v, n, bit, along, maps, events, coefficient, corner, sign):
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_corners(
     layout,
     sources,
@@ -149,8 +149,11 @@ def add_corners(
     """Add the corners of every leaf's boxes to the chosen components' tables."""
     corner = np.empty(64, np.int64)
     sign = np.empty(64, np.float64)
-    bit = np.empty(paths.ptr.shape[0], np.uint64)
-    along = np.empty((paths.ptr.shape[0], 4), np.int64)
+    longest = 0
+    for leaf in range(paths.ptr.shape[0] - 1):
+        longest = max(longest, paths.ptr[leaf + 1] - paths.ptr[leaf])
+    bit = np.empty(longest, np.uint64)
+    along = np.empty((longest, 4), np.int64)
     value, output, choose = values.value, values.output, coalitions.ranks.choose
     for i in range(chosen.shape[0]):
         c = chosen[i]
@@ -180,7 +183,7 @@ def add_corners(
                     v = (v - np.uint64(1)) & mask
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_corners(layout, n_outputs, chosen, tables):
     """Turn corners into values: one running sum per axis, in place."""
     for i in range(chosen.shape[0]):
@@ -194,7 +197,7 @@ def sum_corners(layout, n_outputs, chosen, tables):
                     table[z] += table[z - inner]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def look_up(bins, layout, tables, n_outputs, chosen, column, r0, r1, out):
     """Write each chosen component's value at every row; output o goes to row ``column + o * step`` of ``out``."""
     cell = np.empty(BLOCK, np.int64)
@@ -231,7 +234,7 @@ def look_up(bins, layout, tables, n_outputs, chosen, column, r0, r1, out):
                         target[r] = table[np.uint64(cell[r])]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mean_absolute(bins, weight, layout, tables, chosen, out):
     """Write the weighted mean of ``|m|`` of each chosen component, per output, to ``out``.
 

@@ -7,10 +7,10 @@ side has fewer trees, a leaf 0 takes their place, and the constant of a side goe
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, njit
+from skglex._kernels.compilation import helper, kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bound_nodes(order, left, right, split, roots):
     """Return how many trees, and how many nodes at most, `side_by_side` makes."""
     count = np.zeros(left.shape[0], np.int64)
@@ -76,7 +76,7 @@ def _pair_trees(node, a, b, split, trees, constant, size, new_left, new_right, n
             return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def side_by_side(
     order, left, right, split, value, roots, new_root, new_origin, new_left, new_right, new_split, new_value
 ):

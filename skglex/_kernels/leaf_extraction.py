@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, njit
+from skglex._kernels.compilation import helper, kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def measure_trees(left, right, roots, n_features):
     """Return the number of leaves, a bound of the number of leaf conditions, and the depth of the deepest node."""
     n_leaves, n_leaf_conditions, max_depth = 0, 0, 0
@@ -66,7 +66,7 @@ def _add_mask(goes_left, is_left, n_bins, old, pool, size):
     return pool
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def extract_leaves(trees, cover_ratio, n_bins, max_depth, leaves):
     """Walk every tree depth first and write each leaf's conditions, sorted by feature; return the pool of masks.
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skglex._kernels.coalitions import multiply_ratios
-from skglex._kernels.compilation import helper, njit
+from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK, violations
 from skglex._kernels.shapley import solve_by_comparison, solve_by_quadrature
 from skglex._kernels.subsets import distinct_patterns
@@ -44,7 +44,7 @@ def _add_terms(terms, number, ids, k, value, output, layout, start, n, out):
                 c += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_shapley_by_quadrature(
     bins, conditions, paths, values, players, path_ratio, rules, layout, leaves, r0, r1, out
 ):
@@ -91,7 +91,7 @@ def _background_patterns(
     return n_distinct
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_shapley_by_comparison(
     bins, conditions, paths, values, players, background, layout, leaves, r0, r1, out
 ):

@@ -7,7 +7,7 @@ and row replaces the work leaf by leaf.
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, njit
+from skglex._kernels.compilation import helper, kernel
 
 BLOCK = 1024  # Rows whose bins, patterns and sums stay in cache together.
 LONG_BLOCK = 2048  # Rows for which a group's table is loaded into cache.
@@ -15,7 +15,7 @@ TOUCHED = 128  # Table entries of a single row that are fetched from memory at t
 FEW_ROWS = 8  # Fewer rows than this are looked up one by one.
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def violations(bins, start, stop, conditions, ids, bits, first, last, pattern):
     """Set bit ``bits[e]`` of ``pattern[r]`` where row ``start + r`` violates condition ``ids[e]``."""
     n = stop - start
@@ -63,7 +63,7 @@ def leaf_pattern(pattern, leaf_bits, players, first, last):
     return violated
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def group_leaves(paths, complement, leaf_kind, max_bits, group_of, bit, flip, first_of_bit, n_bits):
     """Join neighbouring leaves greedily while their distinct conditions fit ``max_bits``; return how many groups.
 
@@ -103,7 +103,7 @@ def group_leaves(paths, complement, leaf_kind, max_bits, group_of, bit, flip, fi
     return group + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pattern_histogram(bins, weight, conditions, group_bits, g0, g1, histogram):
     """Add up the background's weights by pattern, for the groups ``g0 <= g < g1`` that have a table."""
     n = bins.shape[1]
@@ -121,7 +121,7 @@ def pattern_histogram(bins, weight, conditions, group_bits, g0, g1, histogram):
                 pattern_weight[pattern[r]] += weight[start + r]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def value_tables(leaf_bits, tables, paths, value, g0, g1):
     """Fill each group's table (patterns x outputs) with the sum of the leaves that the pattern reaches."""
     n_outputs = value.shape[1]
@@ -144,7 +144,7 @@ def value_tables(leaf_bits, tables, paths, value, g0, g1):
                 rest = (rest - 1) & free
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def accumulate(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
     """Add each group's columns, looked up by pattern, to ``out`` (columns x rows).
 

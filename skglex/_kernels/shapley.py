@@ -7,7 +7,7 @@ bit mask of the players whose conditions the row violates.
 import numpy as np
 
 from skglex._kernels.bitsets import count_ones
-from skglex._kernels.compilation import helper, njit
+from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import leaf_pattern
 from skglex._kernels.subsets import count_members, sum_over_subsets
 
@@ -25,7 +25,7 @@ def _size_weights(k, order):
     return w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shapley_values(weight, k, n_members, columns):
     r"""Write the Shapley value of every player for every pattern.
 
@@ -53,7 +53,7 @@ def shapley_values(weight, k, n_members, columns):
                 columns[i, violated] = -h[met]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shapley_pairs(weight, k, n_members, columns):
     r"""Write half the Shapley interaction index of every pair of players, for every pattern.
 
@@ -93,7 +93,7 @@ def shapley_pairs(weight, k, n_members, columns):
                 c += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shapley_tables(leaf_bits, tables, columns, paths, players, value, start, weight, g0, g1, pairs):
     """Fill the groups' tables: the Shapley value (or half the interaction) of each column for each pattern.
 

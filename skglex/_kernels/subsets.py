@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
+from skglex._kernels.compilation import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def binomials(k):
     """Return ``choose[p, i] = C(p, i)`` and ``offset[n]``, the number of subsets of k players with fewer than n."""
     choose = np.zeros((k + 1, k + 2), np.int64)
@@ -19,7 +19,7 @@ def binomials(k):
     return choose, offset
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def subset_rank(mask, choose, offset):
     """Return the position of a subset in the list by size, then by value (combinatorial number system)."""
     rank, n, position = 0, 0, 0
@@ -32,19 +32,19 @@ def subset_rank(mask, choose, offset):
     return offset[n] + rank
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_subset(n):
     """Return the smallest bit mask with n bits."""
     return ~np.uint64(0) if n == 64 else (np.uint64(1) << np.uint64(n)) - np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def last_subset(n, k):
     """Return the largest bit mask with n of k bits."""
     return np.uint64(0) if n == 0 else first_subset(n) << np.uint64(k - n)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_subset(v):
     """Return the next larger bit mask with as many bits (Gosper's hack)."""
     low = v & (~v + np.uint64(1))
@@ -52,7 +52,7 @@ def next_subset(v):
     return ripple | (((v ^ ripple) // low) >> np.uint64(2))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_over_subsets(f, n_players):
     """Replace f[A] by the sum of f[B] over all B in A (zeta transform), in place."""
     for i in range(n_players):
@@ -62,7 +62,7 @@ def sum_over_subsets(f, n_players):
                 f[a] += f[a ^ step]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_members(n_players):
     """Return the number of members of every subset."""
     counts = np.zeros(1 << n_players, np.int64)
@@ -71,7 +71,7 @@ def count_members(n_players):
     return counts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def distinct_patterns(pattern, n, table, number, distinct):
     """Enumerate the distinct patterns among the first n, in order of first occurrence; return how many there are.
 

@@ -26,7 +26,7 @@ leaf       0                    0: nothing is less      4 * the node itself   0
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, njit
+from skglex._kernels.compilation import helper, kernel
 
 _LEAF, _BOTH = -1, -2
 _BLOCK = 256  # Rows that walk a tree while it is in cache.
@@ -73,7 +73,7 @@ def _summarise(trees, root, free, leaf_value, order, stack, single, total, n_lea
             expected[node] = 1.0 + left_part * expected[left] + (1.0 - left_part) * expected[right]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack_trees(trees, free, leaf_value, nodes, root, value, visits, depth):
     """Pack trees for `traverse`; return the numbers of nodes and of leaves.
 
@@ -121,7 +121,7 @@ def pack_trees(trees, free, leaf_value, nodes, root, value, visits, depth):
     return at, n_values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def traverse(bins, trees, max_depth, r0, r1, out):
     """Add the leaves that rows ``r0 <= r < r1`` reach to ``out`` (outputs x rows), tree by tree."""
     nodes, missing, masks, value = trees.nodes, trees.missing, trees.masks, trees.value
@@ -160,7 +160,7 @@ def traverse(bins, trees, max_depth, r0, r1, out):
                         out[trees.output[t] + o, start + r] += value[nodes[node, 1], o]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def traverse_levels(bins, trees, r0, r1, out):
     """Add the leaves that rows reach, for trees without categories or averaged nodes: all rows a level at a time.
 

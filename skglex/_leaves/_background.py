@@ -30,6 +30,8 @@ class BackgroundLike(Protocol):
         Number of rows of equal weight that average as precisely.
     weighting : Weighting
         The empirical weighting over these rows.
+    copied : bool
+        Whether a pickled copy has the rows.
     """
 
     @property
@@ -43,6 +45,13 @@ class BackgroundLike(Protocol):
     @property
     def weighting(self) -> Weighting:
         """Return the empirical weighting over these rows."""
+
+    @property
+    def copied(self) -> bool:
+        """Return whether a pickled copy has the rows."""
+
+    def spread_rows(self, n: int) -> Background | None:
+        """Return up to n evenly spaced rows if they are in this process, else None."""
 
     def in_memory(self) -> Background:
         """Return the rows if they are in this process, else raise a ValueError that says what to pass."""
@@ -80,6 +89,11 @@ class Background:
         return len(self.weight)
 
     @property
+    def copied(self) -> bool:
+        """Return whether a pickled copy has the rows."""
+        return True
+
+    @property
     def total(self) -> float:
         """Return the sum of the weights."""
         return float(self.weight.sum())
@@ -93,6 +107,11 @@ class Background:
     def weighting(self) -> Empirical:
         """Return the empirical weighting over these rows."""
         return Empirical(self)
+
+    def spread_rows(self, n: int) -> Background | None:
+        """Return up to n evenly spaced rows."""
+        rows = np.unique(np.linspace(0, self.n_rows - 1, n).astype(int))
+        return Background(np.ascontiguousarray(self.bins[:, rows]), self.weight[rows])
 
     def in_memory(self) -> Background:
         """Return the background itself."""

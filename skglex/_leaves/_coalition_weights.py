@@ -15,7 +15,7 @@ from skglex._kernels.arguments import CoalitionArrays, RankedSubsets
 from skglex._leaves._games import LeafGames
 from skglex._leaves._players import Players
 from skglex._leaves._weighting import Weighting, subset_ranks
-from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, scaled, weight_chunks
+from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, scaled, weight_chunks, without_cached
 
 # List subsets by rank where that saves this factor over a table of all subsets.
 RANKED_GAIN = 4
@@ -39,7 +39,7 @@ class CoalitionWeights:
         self._cached: tuple[NDArray[np.int64], CoalitionArrays] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_cached": None}
+        return {**without_cached(self), "_cached": None}
 
     @cached_property
     def _subsets(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -154,6 +154,24 @@ class LeafEnsemble:
             cover_ratio=None,
         )
 
+    def take_leaves(self, leaves: NDArray[np.int64]) -> LeafEnsemble:
+        """Keep some leaves, in increasing order, and no trees."""
+        counts = np.diff(self.leaf_ptr)
+        kept = np.zeros(self.n_leaves, dtype=bool)
+        kept[leaves] = True
+        of_condition = np.repeat(kept, counts)
+        return replace(
+            self,
+            leaf_ptr=np.concatenate([[0], np.cumsum(counts[leaves])]).astype(np.int64),
+            leaf_condition=self.leaf_condition[of_condition],
+            path_ratio=None if self.path_ratio is None else self.path_ratio[of_condition],
+            value=self.value[leaves],
+            output=self.output[leaves],
+            tree_ptr=np.searchsorted(leaves, self.tree_ptr),
+            trees=None,
+            cover_ratio=None,
+        )
+
 
 def collect_conditions(
     grid: Grid,

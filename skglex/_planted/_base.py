@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from skglex._input import as_numpy
+from skglex._kernels import report_compilations
 from skglex._planted._categories import category_codes, encode_categories, order_by_target, ranks
 from skglex._planted._kernels.arguments import (
     Parameters,
@@ -101,6 +102,7 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
             np.iinfo(np.int64).max, size=self.n_estimators, dtype=np.int64
         )[n_old:]
         execution = Execution(self.n_jobs, self.verbose)
+        report_compilations(self.verbose)
         grown = execution.run(self._grower(*data), [(np.uint64(seed),) for seed in seeds], label="growing")
         if grown:
             parts, gains = zip(*grown)

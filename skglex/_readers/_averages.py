@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from skglex._input import InputSpec
 from skglex._leaves import Grid, LeafEnsemble
 from skglex._readers._nodes import Nodes, to_leaves
 from skglex._readers._registry import find_reader
-from skglex._readers._sklearn import names_of, probability_margin
+from skglex._readers._sklearn import names_of, predict, predict_proba, probability_margin
 from skglex._readers._source_model import SourceModel
 from skglex._response import Response
 
@@ -68,7 +67,7 @@ def read(model: Any) -> SourceModel:
         for member, weight, member_columns in zip(members, weights / weights.sum(), columns)
     ]
     spec = _merge_inputs(model, [member.input for member in members], terms)
-    output: Callable[[Any], NDArray[Any]] = model.predict_proba if classifies else model.predict
+    output = partial(predict_proba if classifies else predict, model)
     ensemble = sum_of_ensembles(terms)
     return SourceModel(
         ensemble=ensemble,

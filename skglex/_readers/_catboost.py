@@ -47,6 +47,7 @@ def read(model: Any) -> SourceModel:
             n_outputs=len(nodes.base),
             classes=np.asarray(model.classes_) if classifies else None,
         ),
+        offset_replaces=np.zeros(len(nodes.base)),
     )
 
 

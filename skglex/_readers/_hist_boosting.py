@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._sklearn import names_of
+from skglex._readers._sklearn import decision_function, names_of, predict, predict_proba
 from skglex._readers._source_model import SourceModel
 from skglex._response import Response
 
@@ -40,8 +40,8 @@ def read(model: Any) -> SourceModel:
             unknown_is_missing=True,
             by_value=True,
         ),
-        margin=model.decision_function if classifies else partial(_raw_prediction, model),
-        output=model.predict_proba if classifies else model.predict,
+        margin=partial(decision_function if classifies else _raw_prediction, model),
+        output=partial(predict_proba if classifies else predict, model),
         response=Response(link, n_outputs=len(nodes.base), classes=model.classes_ if classifies else None),
     )
 
@@ -94,12 +94,12 @@ def _column_order(model: Any) -> NDArray[np.int64]:
 
 
 def _categories(model: Any) -> dict[int, NDArray[Any]]:
-    """Return the category values by code, by input column; a missing category has no code."""
+    """Return the category values by code, by input column; NaN has no code, but None has one."""
     if model._preprocessor is None:
         return {}
     encoder = model._preprocessor.named_transformers_["encoder"]
     values_by_column = {}
     for column, values in zip(np.flatnonzero(model.is_categorical_), encoder.categories_):
-        absent = len(values) > 0 and isinstance(values[-1], float) and np.isnan(values[-1])
-        values_by_column[int(column)] = values[:-1] if absent else values
+        ends_in_nan = len(values) > 0 and values[-1] != values[-1]
+        values_by_column[int(column)] = values[:-1] if ends_in_nan else values
     return values_by_column

@@ -84,6 +84,8 @@ def read(model: Any) -> SourceModel:
             n_outputs=n_outputs,
             classes=np.asarray(model.classes_) if classifies else None,
         ),
+        # LightGBM trains no random forest with an init_score.
+        offset_replaces=None if "average_output" in header else np.zeros(n_outputs),
     )
 
 

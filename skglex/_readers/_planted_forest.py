@@ -33,16 +33,26 @@ def read(model: Any) -> SourceModel:
             feature_names=None if names is None else [str(name) for name in names],
             categories=categories,
             unknown_is_missing=True,
+            by_value=True,
             finite="allow-nan",
         ),
-        margin=model._margin,
-        output=partial(_probabilities, model) if classifies else model.predict,
+        margin=partial(_margin, model),
+        output=partial(_probabilities if classifies else _prediction, model),
         response=Response(
             link=model._link if classifies else "identity",
             n_outputs=ensemble.n_outputs,
             classes=model.classes_ if classifies else None,
         ),
     )
+
+
+def _margin(model: Any, X: Any) -> NDArray[np.float64]:
+    margin: NDArray[np.float64] = model._margin(X)
+    return margin
+
+
+def _prediction(model: Any, X: Any) -> NDArray[np.float64]:
+    return np.asarray(model.predict(X))
 
 
 def _probabilities(model: Any, X: Any) -> NDArray[np.float64]:

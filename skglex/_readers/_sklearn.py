@@ -51,8 +51,8 @@ def _read_forest(model: Any) -> SourceModel:
     return _read_trees(
         model,
         _join_trees(trees, values, base=np.zeros(values[0].shape[1])),
-        margin=partial(probability_margin, model) if classifies else model.predict,
-        output=model.predict_proba if classifies else model.predict,
+        margin=partial(probability_margin if classifies else predict, model),
+        output=partial(predict_proba if classifies else predict, model),
         link="probability" if classifies else "identity",
     )
 
@@ -79,8 +79,8 @@ def _read_boosting(model: Any) -> SourceModel:
             base=base,
             output=np.resize(np.arange(n_outputs, dtype=np.int32), len(trees)),
         ),
-        margin=model.decision_function if classifies else model.predict,
-        output=model.predict_proba if classifies else model.predict,
+        margin=partial(decision_function if classifies else predict, model),
+        output=partial(predict_proba if classifies else predict, model),
         link="softmax" if n_outputs > 1 else link,
         second_class_on_ties=classifies,
     )
@@ -108,7 +108,7 @@ def _read_isolation_forest(model: Any) -> SourceModel:
         model,
         replace(nodes, feature=columns),
         margin=partial(_path_length, model, isolation),
-        output=model.score_samples,
+        output=partial(_score_samples, model),
         isolation=isolation,
     )
 
@@ -201,6 +201,29 @@ def names_of(model: Any) -> list[str] | None:
 def of_positive_class(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the probabilities of the second of two classes, or those of all of more classes."""
     return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
+
+
+# Readers keep these functions and the model, not the model's bound methods: skops cannot load a method that a model
+# inherits from a class in another module.
+
+
+def predict(model: Any, X: Any) -> NDArray[Any]:
+    """Return the prediction of a model."""
+    return np.asarray(model.predict(X))
+
+
+def predict_proba(model: Any, X: Any) -> NDArray[np.float64]:
+    """Return the probabilities of a classifier."""
+    return np.asarray(model.predict_proba(X))
+
+
+def decision_function(model: Any, X: Any) -> NDArray[np.float64]:
+    """Return the raw scores of a classifier."""
+    return np.asarray(model.decision_function(X))
+
+
+def _score_samples(model: Any, X: Any) -> NDArray[np.float64]:
+    return np.asarray(model.score_samples(X))
 
 
 def probability_margin(model: Any, X: Any) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from skglex._input import InputSpec
@@ -30,6 +31,9 @@ class SourceModel(PlainState):
         The library's own output for rows: probabilities of a classifier that has them, otherwise the prediction.
     response : Response
         How the margin becomes the output, labels and scores.
+    offset_replaces : ndarray of shape (n_outputs,), or None
+        What an offset of rows replaces in the margin: the base score, or 0 if the library adds the offset. None: the
+        library has no offsets.
     """
 
     ensemble: LeafEnsemble
@@ -37,3 +41,4 @@ class SourceModel(PlainState):
     margin: Callable[[Any], NDArray[Any]]
     output: Callable[[Any], NDArray[Any]]
     response: Response
+    offset_replaces: NDArray[np.float64] | None = None

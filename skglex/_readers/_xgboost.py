@@ -67,6 +67,7 @@ def read(model: Any) -> SourceModel:
             n_outputs=ensemble.n_outputs,
             classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
         ),
+        offset_replaces=ensemble.base,
     )
 
 

@@ -6,7 +6,13 @@ from skglex._utils._html import largest_components_table
 from skglex._utils._memory import check_memory, rows_at_a_time, scaled
 from skglex._utils._messages import warn_user
 from skglex._utils._optional import import_optional
-from skglex._utils._state import PlainState, VersionedState, check_schema, restore_on_failure
+from skglex._utils._state import (
+    PlainState,
+    VersionedState,
+    check_schema,
+    restore_on_failure,
+    without_cached,
+)
 
 __all__ = [
     "DEFAULT_EXECUTION",
@@ -25,4 +31,5 @@ __all__ = [
     "table_chunks",
     "warn_user",
     "weight_chunks",
+    "without_cached",
 ]

@@ -39,6 +39,12 @@ class Budgets:
         Cells of the largest table that is computed on demand: 1 GB of float64.
     listed_components : int
         Pairs of a path set and one of its subsets that are listed at one time.
+    held_components : int
+        Components that are listed whatever ``max_components`` says, for importances and exports.
+    order_steps : float
+        Steps of the sum of all components of each order: about a minute.
+    remainder_steps : float
+        Steps of the measurement of the remainder in `fit`: a second or two.
     counted_components : int
         Number of distinct components at which counting stops; errors then report "at least" this number.
     subsets_per_leaf : int
@@ -78,6 +84,9 @@ class Budgets:
     total_table_cells: int = 1 << 25
     largest_table_cells: int = 1 << 27
     listed_components: int = 20_000_000
+    held_components: int = 250_000
+    order_steps: float = 3e10
+    remainder_steps: float = 1e9
     counted_components: int = 2_000_000
     subsets_per_leaf: int = 100_000_000
     comparisons: float = 10**13

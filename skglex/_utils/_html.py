@@ -29,7 +29,7 @@ def largest_components_table(decomposer: Any, view: Any) -> str:
     str
         The HTML.
     """
-    tabulated = view.decomposition.layout(view.execution).tabulated
+    tabulated = view.listed.layout(view.execution).tabulated
     look_ups = view.background.n_rows * (tabulated.sum() + _STREAMED_COST * (~tabulated).sum())
     if "component_importances" not in view.cached and look_ups > budgets.html_look_ups:
         return ""

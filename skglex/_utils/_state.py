@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from typing import Any, TypeVar
 
 from sklearn.utils import Bunch
@@ -67,6 +67,19 @@ def restore_on_failure(fit: Fit) -> Fit:
             raise
 
     return wrapper  # type: ignore[return-value]
+
+
+def without_cached(instance: Any) -> dict[str, Any]:
+    """Return the attributes of an object without its cached properties, which a copy computes again.
+
+    The state, and so the bytes and the hash of a saved object, then do not depend on what was looked at before.
+    """
+    kind = type(instance)
+    return {
+        name: value
+        for name, value in vars(instance).items()
+        if not isinstance(getattr(kind, name, None), cached_property)
+    }
 
 
 class PlainState:

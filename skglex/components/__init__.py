@@ -3,5 +3,6 @@
 from skglex.components._component import Axis, Component, Components
 from skglex.components._component import ComponentSource as ComponentSource
 from skglex.components._component import bins_along as bins_along
+from skglex.components._component_names import ComponentNames as ComponentNames
 
 __all__ = ["Axis", "Component", "Components"]

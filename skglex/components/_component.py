@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from skglex._utils import import_optional, without_cached
+from skglex.components._component_names import ComponentNames
 
 
 @dataclass(frozen=True)
@@ -78,15 +81,22 @@ def bins_along(axis: Axis, edges: NDArray[Any]) -> NDArray[np.int64]:
 
 
 class ComponentSource(Protocol):
-    """Compute the values of components. A fitted decomposer and the stored components implement this protocol."""
+    """Compute the values of components. A fitted decomposer and the stored components implement this protocol.
 
-    def importance(self, position: int) -> Any:
+    The key of a component is what the source needs to find it.
+    """
+
+    @property
+    def output_labels(self) -> list[Any] | None:
+        """Return the labels of the outputs, None for a single output."""
+
+    def importance(self, key: Any) -> Any:
         """Return the mean absolute value of a component."""
 
-    def values(self, position: int, X: Any) -> NDArray[np.float64]:
+    def values(self, key: Any, X: Any) -> NDArray[np.float64]:
         """Evaluate a component at rows."""
 
-    def table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+    def table(self, key: Any) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Return the axes and the values of a component's table."""
 
 
@@ -127,11 +137,15 @@ class Component:
     array([3.])
     """
 
-    def __init__(self, source: ComponentSource, position: int, name: str, features: tuple[str, ...]) -> None:
+    def __init__(self, source: ComponentSource, key: Any, name: str, features: tuple[str, ...]) -> None:
         self._source = source
-        self._position = position
+        self._key = key
+        self._importance: Any = None  # computed on first access
         self.name = name
         self.features = features
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**without_cached(self), "_importance": None}
 
     @property
     def order(self) -> int:
@@ -141,7 +155,9 @@ class Component:
     @property
     def importance(self) -> Any:
         """Return the mean absolute value over the background."""
-        return self._source.importance(self._position)
+        if self._importance is None:
+            self._importance = self._source.importance(self._key)
+        return self._importance
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -160,7 +176,7 @@ class Component:
 
     @cached_property
     def _table(self) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        return self._source.table(self._position)
+        return self._source.table(self._key)
 
     def evaluate(self, X: Any) -> NDArray[np.float64]:
         """Evaluate the component at rows.
@@ -168,36 +184,96 @@ class Component:
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows with all features, as for ``transform``.
+            Rows with all features, as for ``transform``; or a data frame with the component's features alone.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Values of the component, on the margin scale.
         """
-        return self._source.values(self._position, X)
+        return self._source.values(self._key, X)
+
+    def to_frame(self) -> Any:
+        """Return the component's table as a data frame, one row per combination of bins.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One column per feature, then ``value``, or one ``label__value`` per output, on the margin scale. A bin of
+            a numeric feature is a ``pandas.Interval``, closed on the left; a bin of a categorical feature is the
+            category. The last bin is NaN: missing values, and categories that have no bin of their own.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        ValueError
+            The table is too large.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skglex import GlexDecomposer
+        >>> X = np.array([[0.0], [1.0], [2.0]])
+        >>> decomposer = GlexDecomposer(DecisionTreeRegressor().fit(X, [1, 2, 6])).fit(X)
+        >>> decomposer["x0"].to_frame()[:3]
+                    x0  value
+        0  [-inf, 0.5)   -2.0
+        1   [0.5, 1.5)   -1.0
+        2   [1.5, inf)    3.0
+        """
+        pd = import_optional("pandas", "examples")
+        shape = [axis.n_bins for axis in self.axes]
+        cells = np.indices(shape).reshape(len(shape), -1)
+        columns = {
+            axis.feature: pd.Series(_bin_labels(axis, pd)).take(cell).reset_index(drop=True)
+            for axis, cell in zip(self.axes, cells)
+        }
+        labels = self._source.output_labels
+        names = ["value"] if labels is None else [f"{label}__value" for label in labels]
+        values = self.values.reshape(-1, len(names))
+        return pd.DataFrame({**columns, **{name: values[:, o] for o, name in enumerate(names)}})
 
     def __repr__(self) -> str:
-        return f"<Component {self.name!r} of order {self.order}>"
+        known = self._importance is not None and np.ndim(self._importance) == 0
+        importance = f", importance {self._importance:.4g}" if known else ""
+        return f"<Component {self.name!r} of order {self.order}{importance}>"
+
+
+def _bin_labels(axis: Axis, pd: Any) -> Any:
+    """Return what stands for each bin of an axis in a data frame."""
+    if axis.categorical:
+        return [*axis.edges.tolist(), np.nan]
+    borders = np.concatenate([[-np.inf], axis.edges, [np.inf]])
+    return [*pd.IntervalIndex.from_breaks(borders, closed="left"), np.nan]
 
 
 class Components(Sequence[Component]):
-    """Hold all components; look one up by position, by name, or by its features (names or positions) in any order."""
+    """Hold components; look one up by position, by name, or by its features (names or positions) in any order.
+
+    Parameters
+    ----------
+    components : list of Component
+    members : list of tuple of int
+        Positions of the features of each component, increasing.
+    names : ComponentNames
+    why_absent : callable
+        Return why there is no component of the features at some positions.
+    """
 
     def __init__(
         self,
-        source: ComponentSource,
-        component_names: list[str],
-        features: list[tuple[str, ...]],
-        *,
-        names: list[str],
-        grouped: set[str],
+        components: list[Component],
+        members: list[tuple[int, ...]],
+        names: ComponentNames,
+        why_absent: Callable[[tuple[int, ...]], str],
     ) -> None:
+        self._all = components
         self._names = names
-        self._grouped = grouped
-        self._all = [Component(source, i, *key) for i, key in enumerate(zip(component_names, features))]
-        self._by_name = {c.name: c for c in self._all}
-        self._by_features = {frozenset(c.features): c for c in self._all}
+        self._why_absent = why_absent
+        self._by_members = dict(zip(members, components))
+        self._by_name = {c.name: c for c in components}
 
     def __len__(self) -> int:
         return len(self._all)
@@ -211,22 +287,21 @@ class Components(Sequence[Component]):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, (int, np.integer, slice)):
             return self._all[key]
-        component = self._find(key)
-        if component is None:
-            grouped = [name for name in _as_tuple(key) if name in self._grouped]
-            raise KeyError(
-                f"there is no component {key!r}: "
-                + (
-                    f"{grouped[0]!r} belongs to a feature group. Pass the name of the group"
-                    if grouped
-                    else "the model does not split on these features together, or max_interaction or features "
-                    "excludes the component. get_feature_names_out() lists the names"
-                )
-            )
-        return component
+        if isinstance(key, str) and key in self._by_name:
+            return self._by_name[key]
+        members = self._names.members(key)
+        if members not in self._by_members:
+            raise KeyError(self._why_absent(members))
+        return self._by_members[members]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._all if isinstance(key, Component) else self._find(key) is not None
+        if isinstance(key, Component):
+            return key in self._all
+        try:
+            self[key]  # type: ignore[call-overload]
+        except (KeyError, IndexError):
+            return False
+        return True
 
     def __iter__(self) -> Iterator[Component]:
         return iter(self._all)
@@ -235,15 +310,27 @@ class Components(Sequence[Component]):
         shown = ", ".join(list(self._by_name)[:6]) + (", ..." if len(self) > 6 else "")
         return f"<{len(self)} components: {shown}>"
 
-    def _find(self, key: Any) -> Component | None:
-        if isinstance(key, str) and key in self._by_name:
-            return self._by_name[key]
-        features = [
-            self._names[name] if isinstance(name, (int, np.integer)) and name < len(self._names) else name
-            for name in _as_tuple(key)
-        ]
-        return self._by_features.get(frozenset(features))
+    def to_frame(self) -> Any:
+        """Return a data frame of all components, with their importance.
 
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``component``, ``features`` (a tuple of names), ``order``, and ``importance`` or one
+            ``label__importance`` per output: the mean absolute value over the background, on the margin scale.
 
-def _as_tuple(key: Any) -> tuple[Any, ...]:
-    return tuple(key) if isinstance(key, (tuple, list, set, frozenset)) else (key,)
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        pd = import_optional("pandas", "examples")
+        table = {
+            "component": [c.name for c in self],
+            "features": [c.features for c in self],
+            "order": [c.order for c in self],
+        }
+        labels = self._all[0]._source.output_labels if self._all else None
+        names = ["importance"] if labels is None else [f"{label}__importance" for label in labels]
+        values = np.array([c.importance for c in self]).reshape(-1, len(names))
+        return pd.DataFrame({**table, **{name: values[:, o] for o, name in enumerate(names)}})

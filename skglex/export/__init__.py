@@ -2,6 +2,7 @@
 
 from skglex.export._ebm import to_ebm
 from skglex.export._onnx import onnx_model as onnx_model
+from skglex.export._onnx_metadata import onnx_metadata as onnx_metadata
 from skglex.export._shap import to_shap
 from skglex.export._shapiq import to_shapiq
 from skglex.export._store import load_components, save_components

@@ -60,17 +60,16 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     >>> interpret.show(ebm.explain_global())  # doctest: +SKIP
     """
     view = explained(decomposer)
-    view.require_components()
     link = _check_exportable(view)
     glassbox = import_optional("interpret.glassbox", "interpret")
-    terms = [c for c in decomposer.components_ if c.order <= 2]
-    left_out = len(decomposer.components_) - len(terms)
+    members = [members for members in view.listed.sets if len(members) <= 2]
+    terms = [decomposer[term] for term in members]
+    left_out = len(view.listed) - len(terms)
     if left_out:
         warn_user(
             f"{left_out} components of order 3 and more are left out, so the exported model predicts without them. "
             "Fit the decomposer with max_interaction=2 to leave them out without this warning"
         )
-    members = [members for members in view.decomposition.index.sets if len(members) <= 2]
     bins = _bin_levels(view, terms, members)
     _check_size(bins, members, view.n_outputs)
     background = view.background.in_memory()
@@ -111,6 +110,16 @@ def _check_exportable(view: Explained) -> str:
         raise ValueError(
             "the model treats zeros as missing (zero_as_missing=True), but an EBM only NaN: train the model with NaN "
             "for missing values"
+        )
+    if any(None in values.tolist() for values in source.input.categories.values()):
+        raise ValueError(
+            "the model has a category of its own for None (null), but an EBM counts None as missing: replace None by a "
+            "string before training"
+        )
+    if view.fitted.zero_is_missing:
+        raise ValueError(
+            "the model gets sparse rows and treats zeros as missing, but an EBM only NaN: train the model on dense "
+            "rows, for example with OneHotEncoder(sparse_output=False)"
         )
     several = view.n_outputs > 1
     if source.response.link not in _LINKS or several != (source.response.link == "softmax"):

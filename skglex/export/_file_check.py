@@ -16,7 +16,7 @@ _DESCRIPTION: dict[str, type | tuple[type, ...]] = {
     "link": str,
     "feature_names": list,
     "features": list,
-    "grouped": list,
+    "grouped": dict,
     "components": list,
     "codes": dict,
     "input": dict,
@@ -100,8 +100,8 @@ def _check_input(spec: dict[str, Any], codes: dict[int, list[int]], n_features: 
 
 def _check_categories(values: Any) -> None:
     _require(
-        isinstance(values, list) and all(isinstance(v, (str, bool, int, float)) for v in values),
-        "categories are strings, numbers and booleans",
+        isinstance(values, list) and all(isinstance(v, (str, bool, int, float, type(None))) for v in values),
+        "categories are strings, numbers, booleans and null",
     )
 
 

@@ -27,6 +27,9 @@ def onnx_model(
     leaf_weight: NDArray[np.float64] | None = None,
     strength: float = 1.0,
     input_dtype: DTypeLike = np.float64,
+    zero_is_missing: bool = False,
+    description: str = "",
+    metadata: dict[str, Any] | None = None,
 ) -> Any:
     """Return a model as ONNX, on request without the conditions on some features.
 
@@ -56,7 +59,13 @@ def onnx_model(
         How much of the components of the removed features is taken out, from 0 (nothing) to 1 (all). Between 0 and
         1 the model contains every tree twice.
     input_dtype : dtype, default=float64
-        Type of the input: float64 or float32.
+        Type of the input: float64, or float32 for a model that casts its input to float32.
+    zero_is_missing : bool, default=False
+        Whether zeros in X are missing values, as for a model of sparse rows that takes unstored entries as missing.
+    description : str, default=""
+        The model's ``doc_string``.
+    metadata : dict, optional
+        Values by name that become the model's ``metadata_props``, as JSON.
 
     Returns
     -------
@@ -65,12 +74,18 @@ def onnx_model(
     Raises
     ------
     ValueError
-        The model has no trees, or its link, labels or categories have no counterpart in ONNX.
+        The model has no trees, its link, labels or categories have no counterpart in ONNX, or ``input_dtype`` would
+        round values that it compares in float64.
     """
     graph = Graph()
     ensemble, spec, response = source.ensemble, source.input, source.response
     if np.dtype(input_dtype) not in (np.float64, np.float32):
         raise ValueError(f"input_dtype must be float64 or float32; got {input_dtype!r}")
+    if np.dtype(input_dtype) == np.float32 and not ensemble.grid.as_float32:
+        raise ValueError(
+            "input_dtype=numpy.float32 would round the input, but this model compares in float64, so rows close to a "
+            "threshold would go the other way. Use input_dtype=numpy.float64"
+        )
     if (removed is None) != (leaf_weight is None):
         raise ValueError("pass removed and leaf_weight together, or neither")
     # Each part is a sum of all trees: the features that it does not use, and its leaf values.
@@ -81,17 +96,22 @@ def onnx_model(
     if removed is not None and leaf_weight is not None and strength > 0:
         parts.append((removed, ensemble.value * (strength * leaf_weight)[:, None]))
 
-    x = _standardise(graph, "X", ensemble.grid.as_float32, spec)
+    x = _standardise(graph, "X", ensemble.grid.as_float32, spec, zero_is_missing)
     sums = [_add_trees(graph, x, ensemble, unused, value, spec) for unused, value in parts]
     total = graph.add("Add", *sums) if len(sums) == 2 else sums[0]
     base = graph.constant(ensemble.base.reshape(1, -1))
     margin = graph.add("Add", total, base, name="margin")
     outputs = [*_add_outputs(graph, margin, response), ("margin", np.float64, [None, ensemble.n_outputs])]
-    return graph.model([("X", input_dtype, [None, spec.n_features])], outputs)
+    inputs = [("X", input_dtype, [None, spec.n_features])]
+    return graph.model(inputs, outputs, description, metadata or {})
 
 
-def _standardise(graph: Graph, x: str, as_float32: bool, spec: InputSpec) -> str:
+def _standardise(graph: Graph, x: str, as_float32: bool, spec: InputSpec, zero_is_missing: bool) -> str:
     """Cast the input to float64, after the model's own cast, and replace all missing values by NaN."""
+    if zero_is_missing:
+        # This comes before the cast, which makes zeros of small numbers.
+        x = graph.cast(x, np.float64)
+        x = graph.absent_where(graph.add("Equal", x, graph.constant(np.float64(0))), x)
     x = graph.cast(graph.cast(x, np.float32) if as_float32 else x, np.float64)
     if not np.isnan(spec.missing):
         value = np.float64(np.float32(spec.missing)) if as_float32 else np.float64(spec.missing)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from skglex._utils import import_optional
+from skglex._version import __version__
 
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
 _IR_VERSION = 8
@@ -48,8 +50,8 @@ class Graph:
             return int(self.onnx.TensorProto.STRING)
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
 
-    def model(self, inputs: list[Any], outputs: list[Any]) -> Any:
-        """Return the checked model; inputs and outputs are tuples of name, type and shape."""
+    def model(self, inputs: list[Any], outputs: list[Any], description: str, metadata: dict[str, Any]) -> Any:
+        """Return the checked model; inputs and outputs are tuples of name, type and shape. Metadata become JSON."""
         helper = self.onnx.helper
         described = [
             [helper.make_tensor_value_info(name, self.type_of(dtype), shape) for name, dtype, shape in group]
@@ -57,6 +59,14 @@ class Graph:
         ]
         graph = helper.make_graph(self.nodes, "skglex", *described, initializer=self.constants)
         opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="skglex")
+        model = helper.make_model(
+            graph,
+            opset_imports=opsets,
+            ir_version=_IR_VERSION,
+            producer_name="skglex",
+            producer_version=__version__,
+            doc_string=description,
+        )
+        helper.set_model_props(model, {name: json.dumps(value) for name, value in metadata.items()})
         self.onnx.checker.check_model(model)
         return model

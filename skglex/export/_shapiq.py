@@ -60,19 +60,16 @@ def to_shapiq(
     >>> first.plot_force(feature_names=decomposer.explained_features_)  # doctest: +SKIP
     """
     view = explained(decomposer)
-    view.require_components()
-    if order is not None:
-        view.check_order(order, least=1)
+    listed = view.listed if order is None else view.components_up_to(order, least=1)
     position = view.output_position(output, "output")
     shapiq = import_optional("shapiq", "shapiq")
-    sets = view.decomposition.index.sets
+    sets = listed.sets
     chosen = np.array([c for c, s in enumerate(sets) if order is None or len(s) <= order], dtype=np.int64)
     Xt = view.check(X)
 
     def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
-        columns = np.empty((len(chosen) * view.n_outputs, bins.shape[1]))
-        view.decomposition.components(bins, chosen, columns, execution)
-        return np.asarray(columns.reshape(view.n_outputs, len(chosen), bins.shape[1])[position])
+        values: NDArray[np.float64] = view.component_values(listed, bins, chosen)[position]
+        return values
 
     components = view.fitted.map_rows(Xt, (len(chosen),), compute, view.execution, "components")
     values = np.column_stack([np.full(Xt.shape[0], view.intercept[position]), components.T])

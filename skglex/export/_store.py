@@ -62,16 +62,16 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
     array([3.])
     """
     view = explained(decomposer)
-    view.require_components()
     grid, spec = view.grid, view.source.input
     codes = {
         int(grid.features[s]): grid.cuts_of(s).astype(np.int64).tolist()
         for s in np.flatnonzero(grid.categorical).tolist()
     }
     components, edges, values, size = [], [], [], 0
-    tables = view.decomposition.layout(view.execution)
-    for i, component in enumerate(decomposer.components_):
-        axes, table = view.component_table(i)
+    listed = view.listed
+    tables = listed.layout(view.execution)
+    for i, (name, players) in enumerate(zip(view.component_names(listed), listed.sets)):
+        axes, table = view.component_table(listed, i)
         size += table.size
         if size > budgets.largest_table_cells:
             raise ValueError(
@@ -79,7 +79,8 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
                 "features for fewer components, or train on fewer bins (max_bin)"
             )
         columns = grid.features[tables.axis_features(i)].tolist()
-        components.append({"name": component.name, "features": list(component.features), "columns": columns})
+        features = view.features_of(players)
+        components.append({"name": name, "features": features, "columns": columns})
         edges += [axis.edges for axis in axes if not axis.categorical]
         values.append(np.ravel(table))
     description = {
@@ -89,7 +90,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         "feature_names": list(view.feature_names),
         "named": bool(spec.feature_names) or hasattr(decomposer, "feature_names_in_"),
         "features": list(view.groups.names),
-        "grouped": sorted(set(view.feature_names) - set(view.groups.names)),
+        "grouped": view.groups.group_of(view.feature_names),
         "components": components,
         "complete": bool(view.decomposition.complete),
         "outputs": _plain_labels(view.output_labels),
@@ -103,7 +104,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         "edges": np.concatenate([*edges, np.empty(0)]),
         "n_edges": np.array([len(e) for e in edges]),
         "values": np.concatenate([*values, np.empty(0)]),
-        "importances": np.ravel(decomposer.component_importances_),
+        "importances": np.ravel(view.component_means()),
     }
     _write(Path(path), description, arrays)
 
@@ -195,6 +196,11 @@ def _plain(value: Any, role: str) -> Any:
     )
 
 
+def _plain_category(value: Any) -> Any:
+    """Return a category as JSON can hold it; None is a category of scikit-learn's histogram boosting."""
+    return None if value is None else _plain(value, "category")
+
+
 def _write_spec(spec: InputSpec, used: set[int], names: list[str]) -> dict[str, Any]:
     if encoded := used.intersection(spec.encoders):
         raise ValueError(
@@ -207,11 +213,11 @@ def _write_spec(spec: InputSpec, used: set[int], names: list[str]) -> dict[str, 
     description["missing"] = None if np.isnan(spec.missing) else _plain(float(spec.missing), "missing value")
     description["missing_zeros"] = sorted(int(j) for j in spec.missing_zeros)
     description["categories"] = {
-        int(j): [_plain(v, "category") for v in np.asarray(values).tolist()]
+        int(j): [_plain_category(v) for v in np.asarray(values).tolist()]
         for j, values in spec.categories.items()
     }
     if spec.frame_categories is not None:
         description["frame_categories"] = [
-            [_plain(v, "category") for v in np.asarray(values).tolist()] for values in spec.frame_categories
+            [_plain_category(v) for v in np.asarray(values).tolist()] for values in spec.frame_categories
         ]
     return description

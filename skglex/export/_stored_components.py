@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skglex._input import InputSpec, bin_all, check_rows, is_frame
 from skglex._leaves import Grid
-from skglex.components import Axis, Component, Components, bins_along
+from skglex.components import Axis, Component, ComponentNames, Components, bins_along
 
 
 class StoredComponents:
@@ -64,6 +64,7 @@ class StoredComponents:
     """
 
     def __init__(self, description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self._content = description, arrays
         self.version: str = description["version"]
         self.feature_names: list[str] = description["feature_names"]
         self.outputs: list[Any] | None = description["outputs"]
@@ -87,15 +88,22 @@ class StoredComponents:
             )
         ]
         self._grid = self._make_grid(description["as_float32"])
-        names = [c["name"] for c in description["components"]]
-        features = [tuple(c["features"]) for c in description["components"]]
-        self.components_ = Components(
-            _StoredTables(self),
-            names,
-            features,
-            names=description["features"],
-            grouped=set(description["grouped"]),
-        )
+        names: list[str] = description["features"]
+        lookup = ComponentNames(names, ":", description["grouped"])
+        source = _StoredTables(self)
+        made = [
+            Component(source, i, c["name"], tuple(c["features"]))
+            for i, c in enumerate(description["components"])
+        ]
+        members = [tuple(sorted(map(names.index, c.features))) for c in made]
+        self.components_ = Components(made, members, lookup, self._why_absent)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"content": self._content}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        description, arrays = state["content"]
+        StoredComponents.__init__(self, description, arrays)
 
     def __getitem__(self, key: Any) -> Component:
         """Return the component with a name, or with a tuple of features."""
@@ -150,6 +158,15 @@ class StoredComponents:
         return np.asarray(self.intercept_ + self.evaluate(X).sum(axis=1))
 
     # -- helpers ------------------------------------------------------------------------------
+
+    def _why_absent(self, members: tuple[int, ...]) -> str:
+        names = [self.components_._names.names[i] for i in members]
+        if self.complete:
+            return f"no path of the model splits on all of {names}, so their component is zero everywhere"
+        return (
+            f"the component of {names} was not saved: it is zero everywhere, or max_interaction or features left it "
+            "out"
+        )
 
     def _squeeze(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Drop the last axis if there is a single output."""
@@ -221,14 +238,18 @@ class _StoredTables:
     def __init__(self, stored: StoredComponents) -> None:
         self._stored = stored
 
-    def importance(self, position: int) -> Any:
-        return self._stored.component_importances_[position]
+    @property
+    def output_labels(self) -> list[Any] | None:
+        return self._stored.outputs
 
-    def values(self, position: int, X: Any) -> NDArray[np.float64]:
-        return self._stored._squeeze(self._stored._look_up(position, self._stored._bin(X)))
+    def importance(self, key: int) -> Any:
+        return self._stored.component_importances_[key]
 
-    def table(self, position: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        axes, values = self._stored._tables[position]
+    def values(self, key: int, X: Any) -> NDArray[np.float64]:
+        return self._stored._squeeze(self._stored._look_up(key, self._stored._bin(X)))
+
+    def table(self, key: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        axes, values = self._stored._tables[key]
         return axes, self._stored._squeeze(values)
 
 

@@ -88,13 +88,12 @@ def component_importance(
         raise ValueError(f"k must be an integer of at least 1, or None; got {k!r}")
     view = explained(decomposer)
     background = view.weighted_rows(X, sample_weight)
-    view.require_components()
-    orders = view.decomposition.orders
+    orders = view.listed.orders
     if by == "component":
         chosen, means = top_components(
-            view.decomposition, background, len(orders) if k is None else int(k), view.execution
+            view.listed, background, len(orders) if k is None else int(k), view.execution
         )
-        names = [decomposer.components_[int(c)].name for c in chosen]
+        names = view.component_names(view.listed, chosen)
         return as_table(
             {"component": names, "order": orders[chosen], **label_columns(view, "importance", means)}
         )
@@ -167,6 +166,5 @@ def feature_importance(
 
 def _by_feature_and_order(view: Explained, background: BackgroundLike) -> NDArray[np.float64]:
     """Return the importances of shape (n_features, n_orders, n_outputs); see ``by="feature"`` above."""
-    view.require_components()
-    means = component_means(view.decomposition, background, execution=view.execution)
-    return sum_by_feature_and_order(view.decomposition, means)
+    means = component_means(view.listed, background, execution=view.execution)
+    return sum_by_feature_and_order(view.listed, view.decomposition.n_players, means)

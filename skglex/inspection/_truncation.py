@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from skglex._decomposer import GlexDecomposer
 
 
-def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_weight: Any = None) -> Any:
+def interaction_strength(
+    decomposer: GlexDecomposer, X: Any = None, *, sample_weight: Any = None, max_order: int | None = None
+) -> Any:
     """Compute the share of each order in the variance of the margin.
 
     Let ``f_q`` be the sum of all components of order q, and f the margin. The share of order q is ::
@@ -33,14 +35,17 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
         Rows over which variances and covariances are computed. None: the background, with its weights.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows X.
+    max_order : int, default=None
+        Highest order with a row of its own. None: all orders that the model has, as far as they can be computed in
+        about a minute. ``max_interaction`` does not matter.
 
     Returns
     -------
     pandas.DataFrame, or dict of ndarray if pandas is not installed
-        One row per order. If ``max_interaction`` or ``features`` leave components out, a last row ``remainder`` holds
-        their share. The columns are ``order``, ``n_components``, ``share``, and ``r2``: the R² of the margin
-        truncated after this order, compared with the model's margin. Several outputs have the columns
-        ``label__share`` and ``label__r2``. Both are NaN if the margin is constant.
+        One row per order. If ``max_order`` or ``features`` leave components out, a last row ``remainder`` holds
+        their share. The columns are ``order``, ``n_components`` (None if there are too many to count), ``share``,
+        and ``r2``: the R² of the margin truncated after this order, compared with the model's margin. Several outputs
+        have the columns ``label__share`` and ``label__r2``. Both are NaN if the margin is constant.
 
     See Also
     --------
@@ -61,17 +66,16 @@ def interaction_strength(decomposer: GlexDecomposer, X: Any = None, *, sample_we
     """
     view = explained(decomposer)
     bins, weight = _bins_and_weights(view, X, sample_weight)
-    view.require_components()
-    orders = view.decomposition.orders
-    n_orders = int(orders.max(initial=0))
+    decomposition = view.decomposition
+    n_orders = decomposition.affordable_orders(bins.shape[1], max_order)
     parts = _sum_by_order(view, bins, n_orders)
     intercept = np.reshape(decomposer.intercept_, (-1, 1))
     labels: list[Any] = list(range(1, n_orders + 1))
-    counts = np.bincount(orders, minlength=n_orders + 1)[1:].tolist()
-    if view.decomposition.complete:
+    counts: list[Any] = decomposition.count_by_order(n_orders)
+    if decomposition.all_allowed and n_orders == decomposition.players.largest:
         margin = parts.sum(axis=0) + intercept
     else:
-        margin = view.decomposition.margins(bins, view.execution)
+        margin = decomposition.margins(bins, view.execution)
         parts = np.concatenate([parts, (margin - intercept - parts.sum(axis=0))[None]])
         labels.append("remainder")
         counts.append(0)
@@ -136,9 +140,8 @@ def truncated_margin(
     ((500,), 0.7)
     """
     view = explained(decomposer)
-    view.check_order(order, least=0)
+    kept = view.decomposition.affordable_orders(0, view.check_order(order, least=0))
     bins, weight = _bins_and_weights(view, X, sample_weight)
-    kept = min(int(order), int(view.decomposition.orders.max(initial=0)))
     truncated = np.reshape(decomposer.intercept_, (-1, 1)) + _sum_by_order(view, bins, kept).sum(axis=0)
     margin = view.squeeze(truncated.T)
     if not return_r2:
@@ -157,18 +160,13 @@ def _bins_and_weights(
 
 def _sum_by_order(view: Explained, bins: NDArray[Any], n_orders: int) -> NDArray[np.float64]:
     """Sum the components of each order up to ``n_orders``: shape (n_orders, n_outputs, n_samples)."""
-    orders, n_outputs = view.decomposition.orders, view.n_outputs
-    chosen = np.flatnonzero(orders <= n_orders)
-    width = len(chosen) * n_outputs
+    width = n_orders * view.n_outputs
+    shape = n_orders, view.n_outputs, bins.shape[1]
 
     def compute(chunk: NDArray[Any]) -> NDArray[np.float64]:
-        values = np.empty((width, chunk.shape[1]))
-        view.decomposition.components(chunk, chosen, values, view.execution)
-        blocks = values.reshape(n_outputs, len(chosen), chunk.shape[1])
-        sums = [blocks[:, orders[chosen] == q + 1].sum(axis=1) for q in range(n_orders)]
-        return np.array(sums).reshape(n_orders, n_outputs, chunk.shape[1])
+        return view.decomposition.sum_by_order(chunk, n_orders, view.execution)
 
-    return map_chunks(iter_binned(bins, width), (n_orders, n_outputs, bins.shape[1]), compute)
+    return map_chunks(iter_binned(bins, width), shape, compute)
 
 
 def _r2(

@@ -363,6 +363,6 @@ def _of_one_hot_columns(one_hot: OneHot, group: str) -> AxisCells:
 def _missing_label(view: Explained, position: int) -> str:
     """Return what the missing values of a feature are called: zeros may count as missing."""
     spec = view.source.input
-    if spec.sparse_is_missing and view.is_sparse:
+    if view.fitted.zero_is_missing:
         return "0"
     return "0 or missing" if position in spec.missing_zeros else "missing"

@@ -128,7 +128,7 @@ class ComponentDisplay:
         if features is None:
             features = [c for c in decomposer.strongest_components(3 * k) if c.order <= 3][:k]
         components = [
-            key if isinstance(key, Component) else decomposer.components_[key]
+            key if isinstance(key, Component) else decomposer[key]
             for key in (features if isinstance(features, list) else [features])
         ]
         if not components:

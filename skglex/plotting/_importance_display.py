@@ -130,14 +130,13 @@ class ImportanceDisplay:
         several = output is None and view.output_labels is not None
         position = None if several else view.output_position(output, "output")
         label = margin_label(view, position, target, units) + (", sum over all outputs" if several else "")
-        components = decomposer.components_
-        importances = _of_output(decomposer.component_importances_, position)
+        listed, importances = view.listed, _of_output(view.squeeze(view.component_means()), position)
         if kind == "component":
             order = np.argsort(-importances, kind="stable")[:k]
-            names = [TIMES.join(map(view.shown_name, components[int(i)].features)) for i in order]
+            names = [TIMES.join(map(view.shown_name, view.features_of(listed.sets[i]))) for i in order]
             return cls(names, importances[order][:, None], label=label).plot(ax=ax)
         features = decomposer.explained_features_
-        heights = sum_by_feature_and_order(view.decomposition, importances)
+        heights = sum_by_feature_and_order(listed, view.decomposition.n_players, importances)
         ranking = np.argsort(-heights.sum(axis=1), kind="stable")[:k]
         phi = _of_output(decomposer.feature_importances_, position)[ranking] if shap else None
         orders = [q for q in range(1, heights.shape[1] + 1) if heights[:, q - 1].any()]

@@ -148,8 +148,8 @@ class ShapDisplay:
         drawn = rows.subsample(subsample)
         player = _player(view, feature)
         component = None
-        if player in decomposer.components_:
-            component = decomposer.components_[player]
+        if player in decomposer:
+            component = decomposer[player]
             axes = cells_of_component(decomposer, component)
         else:
             axes = cells_of_player(decomposer, player)

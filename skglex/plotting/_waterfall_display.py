@@ -128,25 +128,24 @@ class WaterfallDisplay:
         view = explained(decomposer)
         position = view.output_position(output, "output")
         row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
-        columns = np.asarray(decomposer.transform(row), dtype=np.float64).reshape(view.n_outputs, -1)
-        parts = columns[position]
-        components = decomposer.components_
-        values, remainder = parts[: len(components)], parts[len(components) :]
+        bins = view.fitted.bins(view.check(row), view.execution)
+        values = view.component_values(view.listed, bins)[position, :, 0]
+        margins = view.decomposition.margins(bins, view.execution)[:, 0]
+        remainder = float(margins[position] - view.intercept[position] - values.sum())
         ranking = np.argsort(-np.abs(values), kind="stable")
         ranking = ranking[values[ranking] != 0]
         # A step for a single other component would take as much room as the component.
         n_shown = k if len(ranking) > k + 1 else len(ranking)
         shown, others = ranking[:n_shown], ranking[n_shown:]
         texts = _describe(view, row)
-        names = [_AND.join(texts[name] for name in components[int(i)].features) for i in shown]
+        names = [_AND.join(texts[name] for name in view.features_of(view.listed.sets[i])) for i in shown]
         steps = values[shown].tolist()
         if len(others):
             names.append(f"{len(others)} other components")
             steps.append(float(values[others].sum()))
-        if len(remainder) and abs(remainder[0]) > 1e-12 * np.abs(values).sum():
+        if not view.decomposition.complete and abs(remainder) > 1e-9 * np.abs(values).sum():
             names.append("remainder")
-            steps.append(float(remainder[0]))
-        margins = view.intercept + columns.sum(axis=1)
+            steps.append(remainder)
         display = cls(
             names,
             np.array(steps),

@@ -108,7 +108,7 @@ def test_bad_weights(data, model):
         GlexDecomposer(model).fit(rows, sample_weight=da.ones(1000, chunks=500))
     with pytest.raises(ValueError, match="for example a column of X"):
         GlexDecomposer(model).fit(rows, sample_weight=np.ones(1000))
-    with pytest.raises(ValueError, match=r"the shape \(1000,\); got \(10,\)"):
+    with pytest.raises(ValueError, match=r"the length 1000; got the shape \(10,\)"):
         GlexDecomposer(model).fit(as_array(X), sample_weight=da.ones(10))
     with pytest.raises(ValueError, match="with other divisions"):
         GlexDecomposer(model).fit(

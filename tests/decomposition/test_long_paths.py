@@ -232,7 +232,9 @@ def test_groups_of_features(wide_forest, weighting):
     X, forest = wide_forest
     groups = {"a": list(range(10)), "b": list(range(10, 20)), "c": list(range(20, 30))}
     background = X[100:160]
-    decomposer = GlexDecomposer(forest, weighting=weighting, feature_groups=groups).fit(background)
+    decomposer = GlexDecomposer(forest, weighting=weighting, feature_groups=groups, max_interaction=None).fit(
+        background
+    )
     columns = decomposer.transform(X[:10])
     assert list(decomposer.get_feature_names_out()) == ["a", "b", "c", "a:b", "a:c", "b:c", "a:b:c"]
     assert np.allclose(decomposer.intercept_ + columns.sum(axis=1), forest.predict(X[:10]), **EXACT)

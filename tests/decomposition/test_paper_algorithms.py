@@ -37,7 +37,7 @@ def test_nothing_averaged_is_the_model(small):
 @pytest.mark.parametrize("weighting", ["path_dependent", "empirical"])
 def test_components(small, weighting):
     model, X, rows = small
-    decomposer = GlexDecomposer(model, weighting=weighting).fit(X)
+    decomposer = GlexDecomposer(model, weighting=weighting, max_interaction=None).fit(X)
     background = X if weighting == "empirical" else None
     trees = read_trees(model)
     ours = {tuple(c.features): c.evaluate(rows) for c in decomposer.components_}

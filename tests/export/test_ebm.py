@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -115,6 +116,14 @@ def test_higher_orders_are_left_out(interpret):
     dec = GlexDecomposer(model, max_interaction=2, remainder=False).fit(X)
     assert_allclose(ebm.predict(X), dec.intercept_ + dec.transform(X).sum(axis=1), atol=1e-10)
     assert_allclose(to_ebm(dec).predict(X), ebm.predict(X), atol=1e-12)
+
+
+def test_models_of_sparse_rows_are_refused():
+    """Their zeros are missing values, which an EBM takes as numbers."""
+    rows = sp.csr_matrix(np.nan_to_num(X) * (X > 0))
+    model = xgb.XGBRegressor(n_estimators=5, max_depth=2).fit(rows, Y)
+    with pytest.raises(ValueError, match="treats zeros as missing"):
+        to_ebm(GlexDecomposer(model).fit(rows))
 
 
 def test_main_effects_only(interpret):

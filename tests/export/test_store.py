@@ -52,11 +52,16 @@ CLASSES = np.array(["low", "mid", "high"])[np.digitize(Y, [-0.5, 0.5])]
 @pytest.mark.parametrize(
     ("decomposer", "rows"),
     [
-        (GlexDecomposer(MODEL), X),
+        (GlexDecomposer(MODEL, max_interaction=None), X),
         (GlexDecomposer(MODEL, max_interaction=1), X),
-        (GlexDecomposer(MODEL, feature_groups={"pair": ["x0", "x1"]}), X),
-        (GlexDecomposer(xgb.XGBRegressor(n_estimators=5, missing=0.1).fit(X, Y)), X),
-        (GlexDecomposer(HistGradientBoostingRegressor(max_iter=20, random_state=0).fit(X, Y)), X),
+        (GlexDecomposer(MODEL, feature_groups={"pair": ["x0", "x1"]}, max_interaction=None), X),
+        (GlexDecomposer(xgb.XGBRegressor(n_estimators=5, missing=0.1).fit(X, Y), max_interaction=None), X),
+        (
+            GlexDecomposer(
+                HistGradientBoostingRegressor(max_iter=20, random_state=0).fit(X, Y), max_interaction=None
+            ),
+            X,
+        ),
         (
             GlexDecomposer(
                 IsolationForest(n_estimators=5, max_samples=30, random_state=0).fit(FILLED), max_interaction=2
@@ -94,7 +99,9 @@ def test_stored_components(decomposer, rows, tmp_path):
 
 
 def test_stored_classes(tmp_path):
-    decomposer = GlexDecomposer(xgb.XGBClassifier(n_estimators=4, max_depth=2), prefit=False).fit(X, CLASSES)
+    decomposer = GlexDecomposer(
+        xgb.XGBClassifier(n_estimators=4, max_depth=2), prefit=False, max_interaction=None
+    ).fit(X, CLASSES)
     loaded = stored(decomposer, tmp_path)
     assert np.array_equal(loaded.evaluate(X), as_transform(decomposer, X))
     assert loaded.outputs == ["high", "low", "mid"]
@@ -106,7 +113,7 @@ def test_stored_classes(tmp_path):
 @pytest.mark.skipif(xgb.__version__ < "3.1", reason="XGBoost before 3.1 keeps no categories")
 def test_stored_categories(tmp_path):
     model = xgb.XGBRegressor(n_estimators=10, max_depth=3, enable_categorical=True).fit(FRAME, Y)
-    decomposer = GlexDecomposer(model).fit(FRAME)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(FRAME)
     loaded = stored(decomposer, tmp_path)
     other_order = FRAME.assign(c=FRAME["c"].cat.reorder_categories(["z", "x", "y"]))
     for frame in (FRAME, other_order):
@@ -120,7 +127,7 @@ def test_stored_categories(tmp_path):
 
 def test_stored_pipeline_is_after_the_preprocessing(tmp_path):
     pipeline = make_pipeline(StandardScaler(), xgb.XGBRegressor(n_estimators=5, max_depth=2)).fit(X, Y)
-    decomposer = GlexDecomposer(pipeline).fit(X)
+    decomposer = GlexDecomposer(pipeline, max_interaction=None).fit(X)
     assert np.array_equal(
         stored(decomposer, tmp_path).evaluate(pipeline[:-1].transform(X)), decomposer.transform(X)
     )
@@ -131,8 +138,10 @@ def own_categories():
 
 
 def test_stored_categories_of_scikit_learn(tmp_path):
-    decomposer = GlexDecomposer(own_categories().fit(FRAME, Y)).fit(FRAME)
-    assert np.array_equal(stored(decomposer, tmp_path).evaluate(FRAME), decomposer.transform(FRAME))
+    with_none = FRAME.assign(c=FRAME["c"].astype(object).where(FRAME["a"] < 1, None))  # None is a category.
+    for frame in (FRAME, with_none):
+        decomposer = GlexDecomposer(own_categories().fit(frame, Y), max_interaction=None).fit(frame)
+        assert np.array_equal(stored(decomposer, tmp_path).evaluate(frame), decomposer.transform(frame))
 
 
 def test_catboosts_own_encoding_cannot_be_stored(tmp_path):
@@ -141,7 +150,8 @@ def test_catboosts_own_encoding_cannot_be_stored(tmp_path):
         iterations=20, cat_features=[2], one_hot_max_size=5, verbose=0, allow_writing_files=False
     )
     frame = FRAME.assign(c=FRAME["c"].astype(str))
-    decomposer = GlexDecomposer(model.fit(frame, FILLED[:, 0] + 3 * (frame["c"] == "x"))).fit(frame)
+    model.fit(frame, FILLED[:, 0] + 3 * (frame["c"] == "x"))
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(frame)
     with pytest.raises(ValueError, match=r"encodes the categories of 'c' itself.*OrdinalEncoder"):
         save_components(decomposer, tmp_path / "file")
     assert not list(tmp_path.iterdir())
@@ -151,12 +161,10 @@ def test_what_cannot_be_stored(tmp_path):
     dates = FRAME.assign(
         c=pd.Categorical(pd.to_datetime(FRAME["c"].map({"x": "2020", "y": "2021", "z": "2022"})))
     )
-    decomposer = GlexDecomposer(own_categories().fit(FRAME, Y)).fit(FRAME)
+    decomposer = GlexDecomposer(own_categories().fit(FRAME, Y), max_interaction=None).fit(FRAME)
     decomposer._fitted.source.input.categories[2][0] = dates["c"].iloc[0]
     with pytest.raises(ValueError, match=r"category Timestamp.* cannot be stored"):
         save_components(decomposer, tmp_path / "file")
-    with pytest.raises(ValueError, match="max_components"):
-        save_components(GlexDecomposer(MODEL, max_components=2).fit(X), tmp_path / "file")
     with pytest.raises(TypeError, match="GlexDecomposer"):
         save_components(MODEL, tmp_path / "file")
 
@@ -203,7 +211,7 @@ def good(tmp_path_factory):
     model = xgb.XGBRegressor(
         n_estimators=3, max_depth=2, enable_categorical=True, feature_types=["q", "q", "c", "q"]
     ).fit(frame.to_numpy(), Y)
-    save_components(GlexDecomposer(model).fit(frame.to_numpy()), path)
+    save_components(GlexDecomposer(model, max_interaction=None).fit(frame.to_numpy()), path)
     return path
 
 
@@ -319,7 +327,7 @@ def test_fuzzed_description(good, tmp_path, data):
 )
 def test_contradictions(tmp_path, change, message):
     model = xgb.XGBRegressor(n_estimators=3, max_depth=2).fit(FILLED, FILLED[:, 0] - FILLED[:, 1])
-    save_components(GlexDecomposer(model).fit(FILLED), tmp_path / "good")
+    save_components(GlexDecomposer(model, max_interaction=None).fit(FILLED), tmp_path / "good")
     content = members(tmp_path / "good")
     description = json.loads(content["components.json"])
     change(description)
@@ -363,7 +371,9 @@ def test_a_group_called_as_one_of_its_columns(tmp_path, depth):
     frame = pd.DataFrame(FILLED, columns=["hr", "hr_sin", "temp", "hum"])
     model = xgb.XGBRegressor(n_estimators=5, max_depth=depth)
     model.fit(frame, frame["hr_sin"] * frame["temp"] + frame["hr_sin"] + frame["hum"])
-    decomposer = GlexDecomposer(model, feature_groups={"hr": ["hr", "hr_sin"]}).fit(frame)
+    decomposer = GlexDecomposer(model, feature_groups={"hr": ["hr", "hr_sin"]}, max_interaction=None).fit(
+        frame
+    )
     save_components(decomposer, tmp_path / "file")
     stored = load_components(tmp_path / "file")
     np.testing.assert_array_equal(stored.evaluate(frame), decomposer.transform(frame))

@@ -1,6 +1,7 @@
 """Compare columns value by value."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skglex._input._raw_columns import _same
@@ -16,3 +17,10 @@ def test_columns_are_the_same_value_by_value(kind):
         assert not _same(column, other)
         assert not _same(other, column)
     assert not _same(column, np.array([1.0, np.nan, "2"], dtype=object))
+
+
+def test_pandas_na_is_the_same_as_itself_only():
+    column = np.array(["a", pd.NA, "b"], dtype=object)
+    assert _same(column, column.copy())
+    for value in ("a", None, np.nan):
+        assert not _same(column, np.array(["a", value, "b"], dtype=object))

@@ -12,11 +12,9 @@ from itertools import combinations
 from math import factorial
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 
-from skglex._kernels import compilation
 from skglex._kernels.arguments import (
     Axes,
     Conditions,
@@ -260,7 +258,7 @@ def test_ranked_shares_of_the_background(max_order, equal):
 def public_kernels():
     package = ROOT / "skglex"
     for path in sorted(package.glob("_kernels/[a-z]*.py")):  # `planted/kernels` has its own.
-        yield from re.findall(r"^@njit.*\ndef ([a-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        yield from re.findall(r"^@kernel\ndef ([a-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("kernel", [*public_kernels()])
@@ -303,29 +301,3 @@ def test_plain_python():
     ]
     # the same operations, but numba may fuse a multiplication and an addition
     assert np.isclose(float(results[0]), float(results[1]), rtol=1e-10)
-
-
-def test_kernels_are_compiled_anew_where_there_is_no_place_for_a_cache(monkeypatch):
-    """In a read-only installation, for a user without a home."""
-    original = numba.njit
-
-    def refuse(message):
-        def njit(**options):
-            def decorate(function):
-                if options["cache"]:
-                    raise RuntimeError(message)
-                return original(**options)(function)
-
-            return decorate
-
-        monkeypatch.setattr(numba, "njit", njit)
-
-    compilation._warn_once.cache_clear()
-    refuse("cannot cache function 'twice': no locator available for file 'x.py'")
-    with pytest.warns(UserWarning, match="Set NUMBA_CACHE_DIR"):
-        twice = compilation.njit(cache=True, nogil=True)(lambda x: 2 * x)
-    assert twice(2.5) == 5
-    compilation.njit(cache=True, nogil=True)(lambda x: x)  # says it once
-    refuse("something else")
-    with pytest.raises(RuntimeError, match="something else"):
-        compilation.njit(cache=True, nogil=True)(lambda x: x)

@@ -69,7 +69,7 @@ def test_methods(module, name):
             continue
         path = f"{module}.{name}.{member}"
         if isinstance(value, property):
-            assert value.__doc__ or re.search(rf"^    {member} : ", cls.__doc__, re.MULTILINE), path
+            assert value.__doc__ or re.search(rf"^{member} : ", inspect.getdoc(cls), re.MULTILINE), path
             continue
         assert not errors(path, FREE | IN_CLASS), path
         doc = inspect.getdoc(getattr(cls, member))

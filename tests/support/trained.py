@@ -81,10 +81,10 @@ def _scikit_learn(rng, X, y):
     labels = y.round() % 3
     seed = {"random_state": int(rng.integers(100))}
     leaves = {"min_samples_leaf": int(rng.integers(1, 4))}
-    choice = rng.integers(0, 8)
-    if choice == 6:
+    choice = rng.integers(0, 10)
+    if choice == 8:
         return sk.IsolationForest(**size, **seed).fit(np.nan_to_num(X))
-    if choice == 7:
+    if choice == 9:
         return sk.GradientBoostingRegressor(**size, **depth, **seed).fit(np.nan_to_num(X), y)
     model = [
         sk.RandomForestRegressor(**size, **depth, **seed),
@@ -93,6 +93,8 @@ def _scikit_learn(rng, X, y):
         sk.ExtraTreesClassifier(**size, **leaves, **seed),
         DecisionTreeRegressor(**depth, **leaves, **seed),
         ExtraTreeClassifier(**depth, **seed),
+        sk.BaggingRegressor(DecisionTreeRegressor(**depth), 2, max_features=0.7, **seed),
+        sk.VotingRegressor([("a", DecisionTreeRegressor(**depth)), ("b", sk.ExtraTreesRegressor(**size))]),
     ][choice]
     return model.fit(X, labels if "Classifier" in type(model).__name__ else y)
 
@@ -141,6 +143,8 @@ def trained(rng, library, d):
     for j in codes:
         X[:, j] = np.where(np.isnan(X[:, j]), np.nan, rng.integers(0, rng.integers(2, 7), n))
     y = np.nan_to_num(X).prod(axis=1) + rng.normal(size=n)
+    if library == "lightgbm":  # It takes values of up to 1e-35 as zero.
+        X *= rng.choice([1.0, 1.0, 1e-35, 1e290], size=d) ** ~np.isin(range(d), list(codes))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return TRAINERS[library](rng, X, y, *([sorted(codes)] if codes else [])), X, codes

@@ -54,11 +54,14 @@ def read(model):
 
 
 def lightgbm_trees(booster):
-    width = booster.num_model_per_iteration()
+    width, trees = booster.num_model_per_iteration(), booster.dump_model()["tree_info"]
+    # The dump adds the trees of a forest up.
+    averaged = "\naverage_output\n" in booster.model_to_string(num_iteration=1)
+    share = np.eye(width) / (len(trees) // width if averaged else 1)
 
     def nested(node, output):
         if "left_child" not in node:
-            return Node(node.get("leaf_count", 0), node["leaf_value"] * np.eye(width)[output])
+            return Node(node.get("leaf_count", 0), node["leaf_value"] * share[output])
         children = [nested(node[side], output) for side in ("left_child", "right_child")]
         inner = node["internal_count"], None, node["split_feature"]
         if node["decision_type"] == "==":
@@ -75,7 +78,7 @@ def lightgbm_trees(booster):
 
         return Node(*inner, goes_left, *children)
 
-    for t, tree in enumerate(booster.dump_model()["tree_info"]):
+    for t, tree in enumerate(trees):
         yield nested(tree["tree_structure"], t % width)
 
 
@@ -181,4 +184,6 @@ def scikit_learn_trees(model, columns, weight=1.0):
                 return lambda x: np.where(np.isnan(x), missing, to_float32(x) <= threshold)
 
             children = tree.children_left, tree.children_right
-            yield from_arrays(*children, seen[tree.feature], goes_left, tree.weighted_n_node_samples, value)
+            yield from_arrays(
+                *children, seen[tree.feature.clip(0)], goes_left, tree.weighted_n_node_samples, value
+            )

@@ -2,16 +2,24 @@
 
 import json
 import pickle
+from importlib.util import find_spec
 
+import joblib
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 import xgboost as xgb
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import skglex
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
 from skglex._utils import _state
+from skglex.export import load_components, save_components
 from tests.support.data import make_data
 
 RNG = np.random.default_rng(0)
@@ -51,7 +59,6 @@ def own_types(found):
             RandomForestClassifier(n_estimators=5, max_depth=3, random_state=0).fit(FILLED, Y > 0),
             {
                 "sklearn.ensemble._forest.RandomForestClassifier",
-                "sklearn.ensemble._forest.RandomForestClassifier.predict_proba",
                 "sklearn.tree._tree.Tree",
             },
         ),
@@ -78,6 +85,97 @@ def test_skops_planted_forest():
     untrusted = sio.get_untrusted_types(data=written)
     assert set(untrusted) == own_types(untrusted)
     assert np.array_equal(sio.loads(written, trusted=untrusted).predict(X), forest.predict(X))
+
+
+def containers():
+    """Yield the name of every kind of rows, the rows, and a model that was trained on them."""
+    frame = pd.DataFrame(FILLED, columns=list("abcd"))
+    labels = np.array(list("xyz"))[RNG.integers(3, size=len(X))]
+    plain = {
+        "array": FILLED,
+        "float32": FILLED.astype(np.float32),
+        "csr_matrix": sp.csr_matrix(FILLED),
+        "csc_array": sp.csc_array(FILLED),
+        "pandas": frame,
+        "nullable": frame.astype("Float64"),
+    }
+    for name, rows in plain.items():
+        yield name, rows, xgb.XGBRegressor(n_estimators=5, max_depth=3).fit(rows, Y)
+    hist = HistGradientBoostingRegressor(max_iter=5, categorical_features=["c"])
+    categories = frame.assign(c=pd.Categorical(labels, categories=list("zxyw"), ordered=True))
+    yield "categories", categories, hist.fit(categories, Y)
+    nulls = frame.assign(c=pd.Categorical(np.where(labels == "x", None, labels)))
+    yield "missing categories", nulls, clone(hist).fit(nulls, Y)
+    days = frame.assign(
+        day=pd.date_range("2020", periods=len(X), tz="Europe/Berlin"),
+        month=pd.period_range("2020", periods=len(X), freq="M"),
+        text=labels,
+        nothing=None,
+    )
+    encode = make_column_transformer(("passthrough", ["a", "b"]), (OneHotEncoder(), ["text"]))
+    yield "pipeline", days, make_pipeline(encode, xgb.XGBRegressor(n_estimators=5, max_depth=3)).fit(days, Y)
+    if find_spec("polars"):
+        import polars as pl
+
+        enum = pl.DataFrame(FILLED, schema=list("abcd")).with_columns(
+            c=pl.Series(labels, dtype=pl.Enum(list("zxy")))
+        )
+        yield "polars", enum, HistGradientBoostingRegressor(max_iter=5, categorical_features=[2]).fit(enum, Y)
+
+
+def look_at(decomposer, rows):
+    """Use whatever computes something on first access."""
+    decomposer.transform(rows)
+    decomposer.shap_values(rows)
+    decomposer.shap_interaction_values(rows)
+    decomposer.partial_dependence([0], rows)
+    decomposer.component_importances_, decomposer.feature_importances_  # noqa: B018
+    for component in decomposer.strongest_components(3):
+        component.values, component.importance  # noqa: B018
+    decomposer._repr_html_()
+
+
+@pytest.mark.parametrize(("rows", "model"), [pytest.param(*rest, id=name) for name, *rest in containers()])
+def test_saving_before_and_after_use(rows, model):
+    """Every way of saving keeps the numbers, on every kind of rows; the content does not change by looking."""
+    sio = pytest.importorskip("skops.io")
+    decomposer = GlexDecomposer(model).fit(rows)
+    remover = FeatureRemover(model, ["a"] if hasattr(rows, "columns") else [0]).fit(rows)
+    before = joblib.hash(decomposer), joblib.hash(remover)
+    for used in (False, True):
+        for fitted, method in ((decomposer, "transform"), (remover, "predict")):
+            expected = getattr(fitted, method)(rows) if used else None
+            written = sio.dumps(fitted)
+            from_skops = sio.loads(written, trusted=sio.get_untrusted_types(data=written))
+            for loaded in (from_skops, pickle.loads(pickle.dumps(fitted))):
+                if used:
+                    assert np.array_equal(getattr(loaded, method)(rows), expected)
+        look_at(decomposer, rows)
+        assert (joblib.hash(decomposer), joblib.hash(remover)) == before
+    if hasattr(rows, "columns"):
+        few = rows.drop(columns="a") if hasattr(rows, "iloc") else rows.drop("a")
+        assert np.array_equal(from_skops.predict(few), expected)
+
+
+def test_components_do_not_change_by_looking():
+    decomposer = GlexDecomposer(MODEL).fit(X)
+    component = decomposer["x0"]
+    before = joblib.hash(component)
+    component.values, component.importance, decomposer.components_  # noqa: B018
+    assert joblib.hash(component) == before
+    assert np.array_equal(pickle.loads(pickle.dumps(component)).values, component.values)
+
+
+def test_stored_components(tmp_path):
+    sio = pytest.importorskip("skops.io")
+    save_components(GlexDecomposer(MODEL).fit(X), tmp_path / "components.zip")
+    stored = load_components(tmp_path / "components.zip")
+    before, written = joblib.hash(stored), sio.dumps(stored)
+    stored["x0"].values  # noqa: B018
+    assert joblib.hash(stored) == before
+    from_skops = sio.loads(written, trusted=sio.get_untrusted_types(data=written))
+    for loaded in (from_skops, pickle.loads(pickle.dumps(stored))):
+        assert np.array_equal(loaded.evaluate(X), stored.evaluate(X))
 
 
 # XGBoost warns of the missing GPU in a callback, in which a warning cannot become an error.

@@ -6,15 +6,14 @@ numbers of all leaves, leaf after leaf. It doubles when it is full. Rows of repl
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
-from skglex._planted._kernels._options import INLINED, INTERNAL, PUBLIC
+from skglex._kernels.compilation import helper, inlined, kernel
 from skglex._planted._kernels.arguments import CANDIDATES, LEAVES, ROWS, TREES
 from skglex._planted._kernels.loss import child_update, start_row, update_row
 from skglex._planted._kernels.random_numbers import draw_weighted, next_below
 from skglex._planted._kernels.split import RANDOM, best_threshold, is_lower, sum_rows, unsplit_loss
 
 
-@njit(**INTERNAL)
+@helper
 def _find_feature(features, size, k):
     """Return the position of feature ``k``, or the place to insert it, among a tree's sorted features."""
     s = 0
@@ -23,7 +22,7 @@ def _find_feature(features, size, k):
     return s
 
 
-@njit(**INTERNAL)
+@helper
 def _find_tree(family, tree, k):
     """Return the number of the tree with the features of ``tree`` and ``k``; add the tree if it is new."""
     tree_features, tree_size = family.tree_features, family.tree_size
@@ -48,7 +47,7 @@ def _find_tree(family, tree, k):
     return n_trees
 
 
-@njit(**INTERNAL)
+@helper
 def _copy_box(family, leaf, child, same_tree, s, n_codes):
     """Copy the box of ``leaf`` to ``child``; in another tree, insert the whole range of codes at position ``s``."""
     lo, hi, missing = family.lo, family.hi, family.missing
@@ -61,7 +60,7 @@ def _copy_box(family, leaf, child, same_tree, s, n_codes):
         lo[child, s], hi[child, s], missing[child, s] = 0, n_codes, True
 
 
-@njit(**INTERNAL)
+@helper
 def _add_candidates(leaf, family, max_interaction):
     """Add one candidate for each feature on which the leaf may be split."""
     tree = family.leaf_tree[leaf]
@@ -78,7 +77,7 @@ def _add_candidates(leaf, family, max_interaction):
     family.sizes[CANDIDATES] = n_pool
 
 
-@njit(**INLINED)
+@inlined
 def _draw_rows(sample_weight, bootstrap, state, weight):
     """Return the distinct drawn rows; write sample weight times number of draws to ``weight``."""
     n_rows = weight.shape[0]
@@ -97,7 +96,7 @@ def _draw_rows(sample_weight, bootstrap, state, weight):
     return rows[:size]
 
 
-@njit(**INLINED)
+@inlined
 def _draw_candidates(state, family, parameters, scratch):
     """Choose the candidates to try next, and increase their ages; return the number of candidates."""
     n_pool, drawn = family.sizes[CANDIDATES], scratch.drawn
@@ -113,7 +112,7 @@ def _draw_candidates(state, family, parameters, scratch):
     return n_drawn
 
 
-@njit(**INLINED)
+@inlined
 def _best_candidate(codes, n_codes, arena, data, family, parameters, state, scratch):
     """Return the candidate with the best threshold (-1 if no candidate has one), loss, code and missing_left."""
     best, best_code, best_missing_left, winner = np.inf, np.int64(-1), False, np.int64(-1)
@@ -130,7 +129,7 @@ def _best_candidate(codes, n_codes, arena, data, family, parameters, state, scra
     return winner, best, best_code, best_missing_left
 
 
-@njit(**INLINED)
+@inlined
 def _reserve(arena, used, size):
     """Return the arena, doubled if ``size`` more rows do not fit behind the first ``used`` ones."""
     if used + size <= arena.shape[0]:
@@ -141,7 +140,7 @@ def _reserve(arena, used, size):
     return larger
 
 
-@njit(**INTERNAL)
+@helper
 def _part_rows(rows, codes, missing_code, threshold, missing_left, scratch, out):
     """Write the left rows, then the right rows; return the number of left rows and whether any value is missing."""
     any_missing = False
@@ -160,7 +159,7 @@ def _part_rows(rows, codes, missing_code, threshold, missing_left, scratch, out)
     return n_left, any_missing
 
 
-@njit(**INLINED)
+@inlined
 def _update_child(rows, data, parameters, sums, update):
     """Compute the update of a child with these rows, and apply it to the rows."""
     sum_rows(rows, data.stats, sums)
@@ -169,7 +168,7 @@ def _update_child(rows, data, parameters, sums, update):
         update_row(parameters.loss, i, update, data)
 
 
-@njit(**INLINED)
+@inlined
 def _plant_children(leaf, k, n_codes, code, missing_left, n_left, n_right, family, parameters, updates):
     """Add the two children of a leaf and their candidates; the children's rows are the next ones in the arena."""
     tree = family.leaf_tree[leaf]
@@ -206,7 +205,7 @@ def _plant_children(leaf, k, n_codes, code, missing_left, n_left, n_right, famil
             _add_candidates(child, family, parameters.max_interaction)
 
 
-@njit(**PUBLIC)
+@kernel
 def grow_family(codes, n_codes, sample_weight, data, family, parameters, state, scratch):
     """Grow one family on coded features; ``docs/planted_forest.rst`` describes the steps.
 

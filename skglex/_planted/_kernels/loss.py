@@ -17,8 +17,7 @@ exponential     (w b_k if y_k > 0 else 0), (w b_k if y_k < 0 else 0), ...
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
-from skglex._planted._kernels._options import INTERNAL, PUBLIC
+from skglex._kernels.compilation import helper, kernel
 
 SQUARED_ERROR, ABSOLUTE_ERROR, LOG_LOSS, EXPONENTIAL = 0, 1, 2, 3
 
@@ -32,13 +31,13 @@ def count_stats(loss: int, n_outputs: int) -> int:
     return 1 + n_outputs
 
 
-@njit(**PUBLIC)
+@kernel
 def is_additive(loss):
     """Return whether a child's loss follows from its summed statistics, without a pass over its rows."""
     return loss in (SQUARED_ERROR, EXPONENTIAL)
 
 
-@njit(**INTERNAL)
+@helper
 def _refresh_row(loss, i, data):
     """Recompute the statistics of row ``i`` that depend on its residuals, odds or boosting weights."""
     target, score, stats = data.target, data.score, data.stats
@@ -58,7 +57,7 @@ def _refresh_row(loss, i, data):
             stats[i, 1 + k] = weight * target[i, k]
 
 
-@njit(**PUBLIC)
+@kernel
 def start_row(loss, i, data):
     """Compute the score and the statistics of row ``i`` at a margin of zero."""
     target, stats = data.target, data.stats
@@ -72,7 +71,7 @@ def start_row(loss, i, data):
     _refresh_row(loss, i, data)
 
 
-@njit(**PUBLIC)
+@kernel
 def update_row(loss, i, update, data):
     """Add the update of a child to the margin of row ``i``."""
     target, score = data.target, data.score
@@ -88,13 +87,13 @@ def update_row(loss, i, update, data):
     _refresh_row(loss, i, data)
 
 
-@njit(**INTERNAL)
+@helper
 def _clip(p, margin):
     """Keep a probability ``margin`` away from 0 and 1."""
     return min(max(p, margin), 1.0 - margin)
 
 
-@njit(**PUBLIC)
+@kernel
 def child_update(loss, sums, n_outputs, margin, out):
     """Compute the update that a child with these sums adds to its rows.
 
@@ -118,7 +117,7 @@ def child_update(loss, sums, n_outputs, margin, out):
                 out[k] -= sums[2 + n_outputs + k] / sums[0]
 
 
-@njit(**PUBLIC)
+@kernel
 def additive_loss(loss, sums, n_outputs, margin, update):
     """Return the change of the loss in a child from its sums; ``update`` is scratch space."""
     result = 0.0
@@ -133,7 +132,7 @@ def additive_loss(loss, sums, n_outputs, margin, update):
     return result
 
 
-@njit(**PUBLIC)
+@kernel
 def gather_row(loss, i, to, data, parts, part_weights):
     """Copy the numbers of row ``i`` that `span_loss` needs to position ``to``; return the row's present loss."""
     target, stats = data.target, data.stats
@@ -148,7 +147,7 @@ def gather_row(loss, i, to, data, parts, part_weights):
     return stats[i, 1] if loss == LOG_LOSS else present
 
 
-@njit(**PUBLIC)
+@kernel
 def span_loss(loss, start, stop, parts, part_weights, update, growth):
     """Return the loss of the gathered rows from ``start`` to ``stop - 1`` after an update.
 

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
-from skglex._planted._kernels._options import PUBLIC
+from skglex._kernels.compilation import kernel
 
 # Number of rows compared with all leaves at once: their columns stay in the processor's cache.
 _BLOCK = 512
 
 
-@njit(**PUBLIC)
+@kernel
 def add_leaves(X, leaf_ptr, feature, lo, hi, missing, values, out):
     """Add to each row of ``out`` the values of all leaves whose box contains the row."""
     n_rows, n_features = X.shape

@@ -8,8 +8,7 @@ element.
 
 import numpy as np
 
-from skglex._kernels.compilation import njit
-from skglex._planted._kernels._options import INTERNAL, PUBLIC
+from skglex._kernels.compilation import helper, kernel
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -17,7 +16,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _S11, _S27, _S30, _S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 
 
-@njit(**PUBLIC)
+@kernel
 def next_double(state):
     """Draw a number from [0, 1)."""
     state[0] += _STEP
@@ -28,13 +27,13 @@ def next_double(state):
     return np.float64(z >> _S11) * 1.1102230246251565e-16  # 2**-53
 
 
-@njit(**PUBLIC)
+@kernel
 def next_below(state, n):
     """Draw an integer from 0, ..., n - 1."""
     return np.int64(next_double(state) * n)
 
 
-@njit(**PUBLIC)
+@kernel
 def draw_distinct(state, n, size, out):
     """Fill ``out[:size]`` with distinct numbers below ``n``, in increasing order (Floyd's algorithm)."""
     for j in range(size):
@@ -52,7 +51,7 @@ def draw_distinct(state, n, size, out):
         out[i] = value
 
 
-@njit(**INTERNAL)
+@helper
 def _smallest(values, n, rank):
     """Return the value at position ``rank`` of the sorted ``values[:n]``, and reorder the values."""
     low, high = 0, n - 1
@@ -77,7 +76,7 @@ def _smallest(values, n, rank):
     return values[rank]
 
 
-@njit(**PUBLIC)
+@kernel
 def draw_weighted(state, ages, decay, n, size, keys, order, out):
     """Fill ``out[:size]`` with increasing numbers below ``n``, drawn with weight ``exp(-decay * age)``.
 

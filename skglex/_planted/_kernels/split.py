@@ -8,8 +8,7 @@ pass over the rows sums the statistics per bucket, so the rows need not be sorte
 import numpy as np
 
 from skglex._kernels.bitsets import count_ones
-from skglex._kernels.compilation import njit
-from skglex._planted._kernels._options import INLINED, INTERNAL, PUBLIC
+from skglex._kernels.compilation import helper, inlined, kernel
 from skglex._planted._kernels.arguments import FEW_CODES
 from skglex._planted._kernels.loss import (
     LOG_LOSS,
@@ -34,13 +33,13 @@ _TIE = 1e-9
 _ONE, _SIX, _LOW = (np.uint64(v) for v in (1, 6, 63))
 
 
-@njit(**PUBLIC)
+@kernel
 def is_lower(loss, best, rule):
     """Return whether a loss is lower than the best one by more than rounding error, so that equal splits tie."""
     return loss < best - _TIE * abs(best) if rule == RANDOM and best < np.inf else loss < best
 
 
-@njit(**INTERNAL)
+@helper
 def _draw_positions(state, n_distinct, n_try, rule, out):
     """Choose positions among the sorted distinct values except the smallest; return the number of positions."""
     n_free = n_distinct - 2 if rule == FIRST else n_distinct - 1
@@ -60,7 +59,7 @@ def _draw_positions(state, n_distinct, n_try, rule, out):
     return size
 
 
-@njit(**INTERNAL)
+@helper
 def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out):
     """Choose thresholds among the leaf's distinct codes, found by a bit set; return the number of thresholds."""
     n_words = (missing_code >> 6) + 1
@@ -93,7 +92,7 @@ def _draw_thresholds(state, local, n_rows, missing_code, n_try, rule, bits, out)
     return size
 
 
-@njit(**INTERNAL)
+@helper
 def _sum_groups(rows, groups, by_row, stats, n_groups, sums, counts):
     """Sum statistics and count rows per group.
 
@@ -116,7 +115,7 @@ def _sum_groups(rows, groups, by_row, stats, n_groups, sums, counts):
                 sums[b, p] += stats[i, p]
 
 
-@njit(**INLINED)
+@inlined
 def _sum_codes(rows, codes, missing_code, stats, n_try, state, code_sums, code_counts, out, sums, counts):
     """Draw thresholds and sum the buckets from sums per code; return the number of thresholds.
 
@@ -147,7 +146,7 @@ def _sum_codes(rows, codes, missing_code, stats, n_try, state, code_sums, code_c
     return size
 
 
-@njit(**INTERNAL)
+@helper
 def _fill_buckets(local, n_rows, missing_code, thresholds, size, sparse, table):
     """Replace each code by its bucket, the number of thresholds at or below it.
 
@@ -173,7 +172,7 @@ def _fill_buckets(local, n_rows, missing_code, thresholds, size, sparse, table):
         local[j] = table[local[j]]
 
 
-@njit(**INLINED)
+@inlined
 def _sum_buckets(
     rows, codes, missing_code, stats, parameters, state, local, bits, table, thresholds, sums, counts
 ):
@@ -188,7 +187,7 @@ def _sum_buckets(
     return size
 
 
-@njit(**INLINED)
+@inlined
 def _sum_from_both_ends(size, sums, right_sums, counts):
     """Turn sums per bucket into sums left of each threshold, and write the sums right of each threshold."""
     for p in range(sums.shape[1]):
@@ -201,7 +200,7 @@ def _sum_from_both_ends(size, sums, right_sums, counts):
         counts[t] += counts[t - 1]
 
 
-@njit(**INTERNAL)
+@helper
 def _sum_sides(rows, local, stats, t, missing_bucket, missing_left, sides):
     """Sum the statistics of both children in row order, so that ties are broken as in the R package."""
     for p in range(stats.shape[1]):
@@ -212,7 +211,7 @@ def _sum_sides(rows, local, stats, t, missing_bucket, missing_left, sides):
             sides[0 if left else 1, p] += stats[rows[j], p]
 
 
-@njit(**INTERNAL)
+@helper
 def _gather_by_bucket(loss, rows, local, counts, starts, data, parts, part_weights):
     """Gather the rows by bucket, so that each side of a threshold is one range; return their present loss."""
     starts[0] = 0
@@ -229,7 +228,7 @@ def _gather_by_bucket(loss, rows, local, counts, starts, data, parts, part_weigh
     return present
 
 
-@njit(**INTERNAL)
+@helper
 def _side_loss(loss, sums, delta, start, stop, more_start, more_stop, parts, part_weights, update, growth):
     """Return the loss of one child, from its sums or from its rows, which are two ranges of the gathered rows."""
     n_outputs = update.shape[0]
@@ -245,7 +244,7 @@ def _side_loss(loss, sums, delta, start, stop, more_start, more_stop, parts, par
     return total + span_loss(loss, more_start, more_stop, parts, part_weights, update, growth) - linear
 
 
-@njit(**PUBLIC)
+@kernel
 def sum_rows(rows, stats, out):
     """Sum the statistics of the rows."""
     for p in range(stats.shape[1]):
@@ -254,7 +253,7 @@ def sum_rows(rows, stats, out):
             out[p] += stats[rows[j], p]
 
 
-@njit(**INTERNAL)
+@helper
 def _lowest_squared_error(left, right, counts, size, n_rows, min_samples_leaf):
     """Return the lowest loss and its threshold for squared error without missing values.
 
@@ -274,7 +273,7 @@ def _lowest_squared_error(left, right, counts, size, n_rows, min_samples_leaf):
     return best, best_t
 
 
-@njit(**PUBLIC)
+@kernel
 def unsplit_loss(rows, data, parameters, scratch):
     """Return the change of the loss if the leaf were updated as a whole, which a split should improve on."""
     loss, n_rows, sums = parameters.loss, rows.shape[0], scratch.sides[0]
@@ -292,7 +291,7 @@ def unsplit_loss(rows, data, parameters, scratch):
     return total - present
 
 
-@njit(**INLINED)
+@inlined
 def _lowest_loss(rows, missing_code, size, present, stats, parameters, scratch):
     """Compare the children at all thresholds; return loss, code and missing_left of the best one."""
     n_rows, n_stats = rows.shape[0], stats.shape[1]
@@ -337,7 +336,7 @@ def _lowest_loss(rows, missing_code, size, present, stats, parameters, scratch):
     return best, best_code, best_missing_left
 
 
-@njit(**PUBLIC)
+@kernel
 def best_threshold(rows, codes, missing_code, data, parameters, state, scratch):
     """Return the loss and the code of the best threshold, and whether missing values go left of it.
 

@@ -13,7 +13,9 @@ KERNELS = Path(skglex._planted.__file__).parent / "_kernels"
 
 def public_kernels():
     for path in sorted(KERNELS.glob("[a-z]*.py")):
-        yield from re.findall(r"^@njit.*\ndef ([a-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        yield from re.findall(
+            r"^@(?:kernel|helper|inlined)\ndef ([a-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
 
 
 @pytest.mark.parametrize("kernel", [*public_kernels()])

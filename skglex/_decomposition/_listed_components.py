@@ -1,0 +1,145 @@
+"""Compute the values of listed components: from tables over the bins where these fit, else from the leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._decomposition._index import ComponentIndex
+from skglex._decomposition._streaming import add_streamed, by_path_set
+from skglex._decomposition._table_or_stream import warn_of_streaming
+from skglex._decomposition._tables import ComponentTables, fill_tables, lay_out_tables, table_axes
+from skglex._leaves import CoalitionWeights
+from skglex._utils import DEFAULT_EXECUTION, Execution, budgets
+from skglex.components import Axis
+
+
+class ListedComponents:
+    """Compute the components of a list at binned rows.
+
+    Parameters
+    ----------
+    index : ComponentIndex
+    weights : CoalitionWeights
+        Weights of all coalitions that the components need.
+    warns : bool
+        Whether to warn of components that have no table.
+    """
+
+    def __init__(self, index: ComponentIndex, weights: CoalitionWeights, *, warns: bool = True) -> None:
+        self.index = index
+        self._warns = warns
+        self._weights = weights
+        self._layout: ComponentTables | None = None
+        self._tables: ComponentTables | None = None
+        self.copies_need_tables = False
+        self._filling = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name != "_filling"}
+        if not self.copies_need_tables:
+            # A copy computes the tables again. So what is saved does not depend on what was looked at before.
+            state |= {"_layout": None, "_tables": None}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._filling = Lock()
+
+    def __len__(self) -> int:
+        return len(self.index.sets)
+
+    @property
+    def sets(self) -> list[tuple[int, ...]]:
+        """Return the players of every component."""
+        return self.index.sets
+
+    @property
+    def orders(self) -> NDArray[np.int64]:
+        """Return the order of every component."""
+        return np.array([len(members) for members in self.sets], dtype=np.int64)
+
+    @property
+    def n_outputs(self) -> int:
+        """Return the number of outputs."""
+        return self._weights.games.ensemble.n_outputs
+
+    def layout(self, execution: Execution) -> ComponentTables:
+        """Return the components' tables without their values; warn the first time if some components have none."""
+        if self._layout is None:
+            self._layout = lay_out_tables(self.index, self._weights, execution=execution)
+            if self._warns:
+                warn_of_streaming(self._layout.tabulated)
+        return self._layout
+
+    def tables(self, execution: Execution) -> ComponentTables:
+        """Return the components' tables, which the first call computes; threads that share this object wait for it."""
+        if self._tables is None:
+            with self._filling:
+                if self._tables is None:
+                    layout = self.layout(execution)
+                    self._tables = fill_tables(layout, self.index, self._weights, execution=execution)
+        return self._tables
+
+    def table(
+        self,
+        position: int,
+        names: list[str],
+        categories: Mapping[int, NDArray[Any]],
+        execution: Execution,
+    ) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        """Return the axes and the values of one component's table; a streamed component gets one if it fits.
+
+        Raises
+        ------
+        ValueError
+            The table would be too large.
+        """
+        tables = self._tables_with(position, execution)
+        return table_axes(tables, position, self._weights.games.ensemble, names, categories)
+
+    def _tables_with(self, position: int, execution: Execution) -> ComponentTables:
+        """Return tables that hold one component at least."""
+        tables = self.tables(execution)
+        if tables.tabulated[position]:
+            return tables
+        size = prod(map(float, tables.axis_sizes(position))) * self.n_outputs
+        if size > budgets.largest_table_cells:
+            raise ValueError(
+                f"the table of this component would have {size:,.0f} cells ({size / 2**27:,.1f} GiB). Use "
+                "evaluate(X), or train on fewer bins (max_bin)"
+            )
+        alone = lay_out_tables(
+            self.index,
+            self._weights,
+            wanted=np.array([position]),
+            max_cells=max(budgets.table_cells, int(size)),
+            execution=execution,
+        )
+        return fill_tables(alone, self.index, self._weights, execution=execution)
+
+    def evaluate(
+        self,
+        bins: NDArray[np.unsignedinteger],
+        chosen: NDArray[np.int64],
+        out: NDArray[Any],
+        execution: Execution = DEFAULT_EXECUTION,
+    ) -> None:
+        """Write the chosen components: the i-th of output o to row ``o * (len(out) / n_outputs) + i`` of ``out``."""
+        by_table = self.layout(execution).tabulated[chosen]
+        column = np.arange(len(chosen))
+        if by_table.any():
+            tables = self.tables(execution)
+            tables.look_up(bins, chosen[by_table], column[by_table], self.n_outputs, out, execution)
+        if not by_table.all():
+            streamed = column[~by_table]
+            step = len(out) // self.n_outputs
+            for o in range(self.n_outputs):
+                out[o * step + streamed] = 0
+            components = by_path_set(self.index, chosen[~by_table], streamed)
+            add_streamed(components, self._weights, bins, out, execution=execution)
