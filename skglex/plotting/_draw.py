@@ -40,7 +40,7 @@ def draw_panel(
         return _draw_map(ax, panel, colours, names)
     remove_frame(ax)
     ax.axhline(0, color="0.5", lw=0.8, zorder=1)
-    ax.set_ylabel(label)
+    ax.set_ylabel(label, fontsize="small" if ax.figure.bbox.height / ax.figure.dpi < 3.4 else "medium")
     draw = {"steps": _draw_steps, "bars": _draw_bars, "lines": _draw_lines, "grouped bars": _draw_groups}
     draw[panel.kind](ax, panel)
     if len(panel.views) == 2 and legend:
@@ -181,7 +181,8 @@ def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str =
         n for n in range(len(labels), 0, -1) if n == 1 or _legend_width(labels, n) < 1.05 * _width(ax)
     )
     n_rows = math.ceil(len(labels) / n_cols)
-    ax.set_title(title, loc="left", fontsize="medium", pad=6 + 12.5 * n_rows)
+    if title:
+        ax.set_title(title, loc="left", fontsize="medium", pad=6 + 12.5 * n_rows)
     return ax.legend(
         handles,
         labels,
