@@ -651,7 +651,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             Partial dependence on the margin scale.
         """
         check_is_fitted(self)
-        Xt = self._fitted.check(X, self)
+        Xt = self._check_rows(X)
         players = self._groups.resolve(features, self._fitted.feature_names, X=Xt)
         decomposition = self._decomposition
         keep = np.isin(decomposition.players.player_of_feature, players)
@@ -814,8 +814,14 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     def _on_rows(self, X: Any, shape: tuple[int, ...], compute: Any, name: str) -> NDArray[np.float64]:
         r"""Compute numbers of all outputs for rows: shape (n_outputs, \*shape, n_samples)."""
-        Xt = self._fitted.check(X, self)
+        Xt = self._check_rows(X)
         return self._fitted.map_rows(Xt, (self._n_outputs, *shape), compute, self._execution, name)
+
+    def _check_rows(self, X: Any) -> Any:
+        """Check rows to explain, and take them through the preprocessing; an array of one dimension is one row."""
+        if isinstance(X, (list, np.ndarray)) and np.ndim(X) == 1 and len(X) == self.n_features_in_:
+            X = np.reshape(X, (1, -1))
+        return self._fitted.check(X, self)
 
     def _column_names(self) -> list[str]:
         names = self._component_names(self._decomposition.listed.sets)
@@ -856,6 +862,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     def _component_values(self, members: tuple[int, ...], X: Any) -> NDArray[np.float64]:
         """Evaluate one component at rows."""
         listed, position = self._find(members)
+        needed = np.flatnonzero(np.isin(self._groups.of_feature, members))
+        X = self._fitted.fill_others(X, needed, getattr(self, "feature_names_in_", None))
 
         def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))

@@ -22,11 +22,13 @@ from skglex._input import (
     bin_all,
     categories_of,
     check_rows,
+    fill_columns,
     is_frame,
     iter_bins,
     map_chunks,
     name_categories,
     pack_row,
+    row_of_series,
     take_rows,
     trace_columns,
     unpack_row,
@@ -121,13 +123,33 @@ class FittedModel:
         array, sparse matrix or data frame of shape (n_samples, n_model_features)
             The input of the model.
         """
-        X = as_numpy(X)
+        X = row_of_series(as_numpy(X), self.row)
         if self.preprocess is None:
             X = check_rows(X, partial(takes_objects, self.model))
         X = validate_data(estimator, X, reset=False, skip_check_array=True)
         Xt = self.to_model_space(X)
         self.check_columns(Xt)
         return Xt
+
+    def fill_others(self, X: Any, needed: NDArray[np.int64], names: Any) -> Any:
+        """Fill the columns that a data frame lacks, but the model's columns ``needed`` do not depend on.
+
+        The values come from a background row. ``names`` are those of the columns passed to `fit`, or None.
+        """
+        if not is_frame(X) or names is None or X.shape[1] == len(names):
+            return X
+        if self.preprocess is None:
+            outputs: list[Any] = [(i,) for i in range(len(names))]
+        else:
+            outputs = self.raw.outputs
+        if not set(needed.tolist()) <= {i for columns in outputs for i in columns}:
+            return X
+        others = [i for i, columns in enumerate(outputs) if not set(columns) & set(needed.tolist())]
+        present = {str(name) for name in X.columns}
+        absent = [i for i in others if str(names[i]) not in present]
+        X = fill_columns(X, absent, self.row, names, numbers=True)
+        column_of = {str(column): column for column in X.columns}
+        return X[[column_of[name] for name in map(str, names)]] if len(column_of) == len(names) else X
 
     def to_model_space(self, X: Any) -> Any:
         """Apply the preprocessing to rows."""
@@ -307,7 +329,9 @@ def takes_objects(model: Any) -> bool:
     """
     columns = getattr(model, "categorical_features", None)
     encodes = getattr(model, "is_categorical_", None) is not None or not isinstance(columns, str | None)
-    return encodes or (hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.categorical))
+    if not hasattr(model, "__sklearn_tags__"):  # Older versions of CatBoost have no tags.
+        return encodes or hasattr(model, "get_cat_feature_indices")
+    return encodes or bool(get_tags(model).input_tags.categorical)
 
 
 def read_model(

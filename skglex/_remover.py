@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import ClassifierTags, RegressorTags, check_array, get_tags
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -249,8 +249,11 @@ class FeatureRemover(BaseTreeModelEstimator):
             tags.regressor_tags = inner.regressor_tags
             if tags.classifier_tags is not None:
                 tags.classifier_tags.multi_label &= tags.target_tags.multi_output
+        elif getattr(self.estimator, "_estimator_type", "") == "classifier":
+            # Older versions of CatBoost have no tags.
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         else:
-            tags.estimator_type = "regressor"
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         # Removal discards information on the target on purpose, so that the score may be poor.
         for model_tags in (tags.classifier_tags, tags.regressor_tags):
             if model_tags is not None:
@@ -470,12 +473,14 @@ class FeatureRemover(BaseTreeModelEstimator):
         The booster has the model's feature names, types and categories, objective and base score. It does not split
         on removed features, and its margin equals `margin` up to float32 rounding. It contains only the trees that
         the model uses to predict, without ``best_iteration``, and DART becomes gbtree. The booster has more and
-        smaller trees than the model, and predicts slower than `predict`.
+        smaller trees than the model, and predicts slower than `predict`. A round is one tree per output, so the rounds
+        are not those of the model.
 
         Returns
         -------
         xgboost.Booster
-            The booster. If the estimator is a pipeline, its input is the rows after the preprocessing.
+            The booster. If the estimator is a pipeline, its input is the rows after the preprocessing, and it has the
+            names of these columns (``xgboost.DMatrix(Z, feature_names=booster.feature_names)``).
 
         Raises
         ------
@@ -497,7 +502,8 @@ class FeatureRemover(BaseTreeModelEstimator):
             )
         from skglex.export import debiased_booster
 
-        return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight())
+        names = None if self._fitted.preprocess is None else self._fitted.feature_names
+        return debiased_booster(model, set(self._removed.tolist()), self._leaf_weight(), names)
 
     def to_onnx(self, *, input_dtype: Any = np.float64) -> Any:
         """Convert the debiased model to an ONNX model (needs the optional dependency ``onnx``).

@@ -4,6 +4,7 @@ __all__ = [
     "AdditivityError",
     "MixedColumnsWarning",
     "RemainderWarning",
+    "SlowComputationWarning",
     "SmallBackgroundWarning",
     "StreamedComponentsWarning",
     "ZeroCoverWarning",
@@ -51,6 +52,18 @@ class RemainderWarning(UserWarning):
     >>> from skglex.exceptions import RemainderWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", RemainderWarning)  # stop instead
+    """
+
+
+class SlowComputationWarning(UserWarning):
+    """Warn that a computation will take more than a minute, with an estimate of the duration.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skglex.exceptions import SlowComputationWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", SlowComputationWarning)  # stop instead
     """
 
 

@@ -1,12 +1,15 @@
 """Name, order, tabulate and rank the components of a decomposer."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import xgboost as xgb
+from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from skglex import GlexDecomposer
 from tests.support.small_models import FILLED, FLOAT32, MODEL, RNG, X, Y, newer_xgboost, small
@@ -272,3 +275,112 @@ def test_the_strongest_of_many_components():
 def test_features_that_no_path_joins_have_no_component():
     model = xgb.XGBRegressor(n_estimators=20, max_depth=1).fit(X, Y)
     assert all(component.order == 1 for component in GlexDecomposer(model).fit(X).components_)
+
+
+def test_components_of_any_order_by_name():
+    whole = GlexDecomposer(MODEL, max_interaction=None).fit(X)
+    for limits in ({"max_interaction": 1}, {"max_components": 1}, {"features": ["x3"]}):
+        dec = GlexDecomposer(MODEL, **limits).fit(X)
+        for name in ("x1", "x1:x2", "x0:x1:x3"):
+            alone, same = dec[name], whole[name]
+            assert np.allclose(alone.evaluate(X), same.evaluate(X), atol=1e-12)  # sums of float64 leaf values
+            assert np.allclose(alone.values, same.values, atol=1e-12)
+            assert alone.importance == pytest.approx(same.importance)
+
+
+def test_names_in_any_order():
+    dec = GlexDecomposer(MODEL).fit(X)
+    assert dec["x2:x0:x1"].name == dec["x1", 2, "x0"].name == "x0:x1:x2"
+    assert dec[dec["x2", "x0"]] is dec["x0:x2"] is dec.components_["x2", 0]
+    assert "x2:x0" in dec
+    assert ("x0", "x1", "x2", "x3") in dec
+    assert "x4" not in dec
+    assert "x0:x1:x2" not in dec.components_
+    assert [component.name for component in dec][:2] == ["x0", "x1"]
+
+
+def test_features_whose_names_contain_the_separator():
+    frame = pd.DataFrame(X, columns=["a", "b", "a:b", "c"])
+    dec = GlexDecomposer(small().fit(frame, Y), separator=":", max_interaction=1).fit(frame)
+    assert dec["a:b"].features == ("a:b",)
+    assert dec["c:a:b"].features in {("a:b", "c"), ("a", "b", "c")}
+    assert dec["c", "a:b"].features == ("a:b", "c")
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("x9", "no feature 'x9'. The features are 'x0', 'x1'"),
+        ("X1", "no feature 'X1'. Did you mean 'x1'?"),
+        ("x0:x11", "no feature 'x0:x11'"),
+        (("x0", 7), "no feature at position 7: there are 5 features"),
+        ("x4", "the model does not split on 'x4'"),
+        (("x0", "x4"), "no path of the model splits on all of ['x0', 'x4']"),
+        ((0, 1, 2, 3, 4), "order 5, but no path of the model has more than 4 features"),
+    ],
+)
+def test_why_there_is_no_such_component(key, message):
+    rows = np.column_stack([X, np.zeros(len(X))])
+    dec = GlexDecomposer(xgb.XGBRegressor(n_estimators=30, max_depth=4).fit(rows, Y)).fit(rows)
+    with pytest.raises(KeyError, match=re.escape(message)):
+        dec[key]
+    with pytest.raises(KeyError, match=re.escape(message)):
+        dec.components_[key]
+
+
+def test_why_a_component_is_not_listed():
+    dec = GlexDecomposer(MODEL, max_interaction=1).fit(X)
+    with pytest.raises(
+        KeyError, match=r"max_interaction=1 leaves .* out of components_.*decomposer\['x0', 'x1'\]"
+    ):
+        dec.components_["x0", "x1"]
+    some = GlexDecomposer(MODEL, features=["x0"]).fit(X)
+    with pytest.raises(KeyError, match=r"features=\['x0'\] leaves the component"):
+        some.components_["x1"]
+
+
+def test_one_row():
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(c=pd.Categorical(np.where(X[:, 2] > 0, "p", "n")))
+    model = xgb.XGBRegressor(n_estimators=5, enable_categorical=True).fit(frame, Y)
+    dec = GlexDecomposer(model).fit(frame)
+    for i in (0, 7):
+        for method in (dec.transform, dec.shap_values, dec["c"].evaluate):
+            assert np.array_equal(method(frame.iloc[i]), method(frame.iloc[[i]]))
+        assert np.array_equal(
+            dec.partial_dependence("a", frame.iloc[i]), dec.partial_dependence("a", frame[i : i + 1])
+        )
+    plain = GlexDecomposer(MODEL).fit(X)
+    assert np.array_equal(plain.shap_values(X[3]), plain.shap_values(X[3:4]))
+
+
+def test_rows_of_a_components_own_columns():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    dec = GlexDecomposer(small().fit(frame, Y)).fit(frame)
+    for rows in (frame, pl.from_pandas(frame)):
+        assert np.array_equal(dec["a", "c"].evaluate(rows[["c", "a"]]), dec["a:c"].evaluate(frame))
+    with pytest.raises(ValueError, match="missing:\n- c"):
+        dec["a", "c"].evaluate(frame[["a"]])
+    people = frame.assign(job=np.where(X[:, 0] > 0, "x", "y"))
+    encoder = make_column_transformer((OneHotEncoder(), ["job"]), (StandardScaler(), ["b", "d"]))
+    pipeline = make_pipeline(encoder, small()).fit(people, Y)
+    dec = GlexDecomposer(pipeline, feature_groups="auto").fit(people)
+    assert np.array_equal(dec["job"].evaluate(people[["job"]]), dec["job"].evaluate(people))
+
+
+def test_frames_of_components():
+    dec = GlexDecomposer(MODEL).fit(X)
+    table = dec.components_.to_frame()
+    assert table["component"].tolist() == list(dec.get_feature_names_out())[:-1]
+    assert np.array_equal(table["importance"], dec.component_importances_)
+    cells = dec["x0", "x2"].to_frame()
+    assert list(cells.columns) == ["x0", "x2", "value"]
+    values = dec["x0", "x2"].evaluate(X)
+    for row in (0, 50, 100):
+        inside = [
+            cells[name].isna()
+            if np.isnan(x)
+            else cells[name].map(lambda cell, x=x: cell == cell and x in cell)
+            for name, x in (("x0", X[row, 0]), ("x2", X[row, 2]))
+        ]
+        (value,) = cells["value"][inside[0] & inside[1]]
+        assert value == values[row]

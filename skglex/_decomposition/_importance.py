@@ -12,7 +12,7 @@ from skglex._decomposition._listed_components import ListedComponents
 from skglex._input import iter_binned
 from skglex._kernels.component_tables import mean_absolute
 from skglex._leaves import Background, BackgroundLike
-from skglex._utils import DEFAULT_EXECUTION, Execution
+from skglex._utils import DEFAULT_EXECUTION, Execution, rows_at_a_time
 
 # Components whose means `top_components` computes at a time.
 _BATCH = 64
@@ -66,7 +66,8 @@ def _component_means(
     if len(streamed):
         width = len(streamed) * n_outputs
         total = np.zeros(width)
-        for start, stop, some in iter_binned(bins, width):
+        n_blocks = -(-bins.shape[1] // rows_at_a_time(width))
+        for start, stop, some in execution.track(iter_binned(bins, width), n_blocks, "importances"):
             values = np.empty((width, stop - start))
             listed.evaluate(some, chosen[streamed], values, execution=execution)
             total += np.abs(values, out=values) @ weight[start:stop]

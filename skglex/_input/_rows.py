@@ -49,6 +49,23 @@ def check_rows(X: Any, takes_objects: Callable[[], bool]) -> Any:
     return X
 
 
+def row_of_series(X: Any, row: Any) -> Any:
+    """Return a pandas Series that holds one row as a data frame with the types of ``row``; anything else unchanged."""
+    if not (hasattr(X, "iloc") and getattr(X, "ndim", 0) == 1 and hasattr(row, "iloc")):
+        return X
+    if not set(row.columns) <= set(X.index):
+        return X
+    import pandas as pd
+
+    columns = {name: pd.Series([X[name]], index=[X.name]) for name in row.columns}
+    for name, dtype in row.dtypes.items():
+        # A value that does not fit the type keeps its own, as in a data frame with one more row.
+        known = not hasattr(dtype, "categories") or X[name] in dtype.categories or pd.isna(X[name])
+        target = dtype if known else "category"
+        columns[name] = columns[name].astype(target, errors="ignore" if target is dtype else "raise")
+    return pd.DataFrame(columns)
+
+
 def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
     """Return some rows of an array, a sparse matrix or a data frame."""
     if hasattr(X, "iloc"):
@@ -98,7 +115,7 @@ def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers:
     positions : list of int
         Positions of the columns.
     row : array, sparse matrix or data frame of one row
-        The values, in the form that X has.
+        The values; the container may be another than that of X.
     names : array-like of str, or None
         Names of all columns, if `fit` got a data frame.
     numbers : bool
@@ -116,7 +133,7 @@ def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers:
             # `fit` got no column names, so there is no way to find out which columns are absent.
             return X
         fill = _fill_pandas if hasattr(X, "iloc") else _fill_polars
-        return fill(X, positions, row, None if complete else names)
+        return fill(X, positions, _in_container_of(X, row), None if complete else names)
     X = X if hasattr(X, "shape") else np.asarray(X)
     is_object = isinstance(X, np.ndarray) and X.dtype == object
     if not (numbers or is_object) or getattr(X, "shape", (0,))[1:] != row.shape[1:] or not positions:
@@ -128,6 +145,16 @@ def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers:
     X = X.astype(np.result_type(X.dtype, row.dtype))
     X[:, positions] = row[:, positions]
     return X
+
+
+def _in_container_of(X: Any, row: Any) -> Any:
+    """Return a row as a data frame of the library of the data frame X."""
+    in_pandas = hasattr(X, "iloc")
+    if not is_frame(row):
+        return type(X)(as_dense(row), **{"columns" if in_pandas else "schema": list(X.columns)})
+    if in_pandas == hasattr(row, "iloc"):
+        return row
+    return row.to_pandas() if in_pandas else type(X)(row)
 
 
 def _fill_pandas(X: Any, positions: list[int], row: Any, names: Any) -> Any:

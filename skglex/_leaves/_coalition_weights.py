@@ -60,7 +60,7 @@ class CoalitionWeights:
         n_subsets, games = self._subsets[0], self._games_with_tables()
         ranks = subset_ranks(games.players.largest)
         plan = weight_chunks(games.sum_by_group(n_subsets), scaled(budgets.pattern_table_size))
-        for first, last in plan:
+        for first, last in execution.track(plan, len(plan), "components, by leaves"):
             l0, l1 = games.leaves_of(first, last)
             weight = _table_weights(self.weighting, games, first, last, execution)
             leaves = np.arange(l0, l1)

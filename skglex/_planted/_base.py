@@ -122,6 +122,8 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
         X, y = validate_data(self, X, y, reset=reset, multi_output=True, **_NUMBERS)
         target, loss, delta, epsilon = self._check_target(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if categories:
+            X = X.copy()  # The array of a data frame can be read-only.
         for j, names in categories.items():
             order = order_by_target(X[:, j], target, weight)
             self.categories_[j] = names.take(order)

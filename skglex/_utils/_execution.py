@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -13,6 +13,11 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from skglex._utils._budgets import budgets
+from skglex._utils._messages import warn_user
+from skglex.exceptions import SlowComputationWarning
+
+# Seconds before the first estimate of a duration, and the longest duration that needs no warning.
+_FIRST_ESTIMATE, _LONG = 10.0, 60.0
 
 
 class Execution(NamedTuple):
@@ -33,19 +38,47 @@ class Execution(NamedTuple):
         self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], label: str = ""
     ) -> list[Any]:
         """Call ``function(*task)`` for every task in threads; show a progress bar if there is a label."""
-        verbose = self.verbose if label else 0
         if len(tasks) < 2 or effective_n_jobs(self.n_jobs) == 1:
             try:
-                return [function(*task) for task in _progress(tasks, len(tasks), verbose, label)]
+                return [function(*task) for task in self.track(tasks, len(tasks), label)]
             except SystemError as error:
                 _raise_interrupt(error)
                 raise
         parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
         results = parallel(delayed(function)(*task) for task in tasks)
-        return list(_progress(results, len(tasks), verbose, label))
+        return list(self.track(results, len(tasks), label))
+
+    def track(self, items: Iterable[Any], n: int, label: str) -> Iterator[Any]:
+        """Yield n items of work; if there is a label, show a progress bar, and warn if all will take over a minute.
+
+        An item counts as done when the next one is requested.
+        """
+        if not label or n < 2:
+            yield from items
+            return
+        begin, warned = time.perf_counter(), False
+        for i, item in enumerate(items):
+            yield item
+            share, seconds = (i + 1) / n, time.perf_counter() - begin
+            if not warned and seconds > _FIRST_ESTIMATE and seconds / share > _LONG:
+                warned = True
+                _warn_of_duration(label, seconds / share)
+            if self.verbose:
+                bar, end = "#" * int(30 * share), "\n" if i + 1 == n else ""
+                sys.stderr.write(f"\r[skglex] {label:<22} [{bar:<30}] {share:4.0%} {seconds:6.1f} s{end}")
+                sys.stderr.flush()
 
 
 DEFAULT_EXECUTION = Execution()
+
+
+def _warn_of_duration(label: str, seconds: float) -> None:
+    warn_user(
+        f"{label}: this will take about {seconds / 60:.0f} minutes in all. Cheaper are single components "
+        "(decomposer['a', 'b']), SHAP values, max_interaction=2, fewer rows, or a smaller n_background; n_jobs uses "
+        "more cores, and verbose=1 shows the progress",
+        SlowComputationWarning,
+    )
 
 
 def _raise_interrupt(error: BaseException) -> None:
@@ -83,18 +116,3 @@ def weight_chunks(cost: NDArray[Any], limit: float) -> list[tuple[int, int]]:
         chunks.append((start, stop))
         start, done = stop, total[stop - 1]
     return chunks
-
-
-def _progress(items: Iterable[Any], n: int, verbose: int, label: str) -> Iterable[Any]:
-    if not verbose or n < 2:
-        yield from items
-        return
-    begin = time.perf_counter()
-    for i, item in enumerate(items):
-        yield item
-        share = (i + 1) / n
-        bar = "#" * int(30 * share)
-        seconds = time.perf_counter() - begin
-        end = "\n" if i + 1 == n else ""
-        sys.stderr.write(f"\r[skglex] {label:<22} [{bar:<30}] {share:4.0%} {seconds:6.1f} s{end}")
-        sys.stderr.flush()

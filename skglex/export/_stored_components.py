@@ -89,14 +89,14 @@ class StoredComponents:
         ]
         self._grid = self._make_grid(description["as_float32"])
         names: list[str] = description["features"]
-        lookup = ComponentNames(names, ":", description["grouped"])
+        self._names = ComponentNames(names, ":", description["grouped"])
         source = _StoredTables(self)
         made = [
             Component(source, i, c["name"], tuple(c["features"]))
             for i, c in enumerate(description["components"])
         ]
         members = [tuple(sorted(map(names.index, c.features))) for c in made]
-        self.components_ = Components(made, members, lookup, self._why_absent)
+        self.components_ = Components(made, members, self._names, self._why_absent)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"content": self._content}
@@ -160,7 +160,7 @@ class StoredComponents:
     # -- helpers ------------------------------------------------------------------------------
 
     def _why_absent(self, members: tuple[int, ...]) -> str:
-        names = [self.components_._names.names[i] for i in members]
+        names = [self._names.names[i] for i in members]
         if self.complete:
             return f"no path of the model splits on all of {names}, so their component is zero everywhere"
         return (

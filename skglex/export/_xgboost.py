@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,10 @@ _INVALID_ATTRIBUTES = ("best_iteration", "best_score")
 
 
 def debiased_booster(
-    model: xgb.Booster | xgb.XGBModel, removed: Collection[int], leaf_weight: NDArray[np.float64]
+    model: xgb.Booster | xgb.XGBModel,
+    removed: Collection[int],
+    leaf_weight: NDArray[np.float64],
+    feature_names: list[str] | None = None,
 ) -> xgb.Booster:
     """Return the model without its splits on some features, and with reweighted leaves, as a plain booster.
 
@@ -31,10 +35,11 @@ def debiased_booster(
     * ``E_l = E_l(P_l ∩ R)`` is the weight with which its conditions on the removed features R hold.
 
     A node on a removed feature is replaced by both its subtrees side by side; a node on a kept feature pairs
-    up the trees of its two sides. One tree becomes a few trees of the same boosting round, so the rounds can
-    still be sliced. The new nodes divide the training cover in the same ratios as the original nodes. So, with
-    path-dependent leaf weights, the booster's own ``pred_contribs`` are the Shapley values of the path-dependent
-    components that do not touch R.
+    up the trees of its two sides. So one tree becomes a few trees. Every round of the booster has one tree per
+    output, with the outputs in turn, since other programs expect rounds of equal length. An output with fewer trees
+    than another gets trees of a single leaf 0. The new nodes divide the training cover in the same ratios as the
+    original nodes. So, with path-dependent leaf weights, the booster's own ``pred_contribs`` are the Shapley values
+    of the path-dependent components that do not touch R.
 
     Removing one of six features from 100 trees of depth 6 gives 3.2 times the trees and 0.9 times the nodes, and
     predictions take 2.3 times as long. The factors are 2.6, 1.0 and 1.9 for one of ten features and 500 such trees,
@@ -48,6 +53,8 @@ def debiased_booster(
         Positions of the removed features.
     leaf_weight : ndarray of shape (n_leaves,), float64
         E_l of every leaf, in the reader's order: tree after tree, depth first, left before right.
+    feature_names : list of str, optional
+        Names of the features for a model that has none. XGBoost refuses ``[``, ``]`` and ``<``, which become ``_``.
 
     Returns
     -------
@@ -60,15 +67,16 @@ def debiased_booster(
     ValueError
         The length of ``leaf_weight`` is not the number of leaves.
     """
-    import xgboost as xgb
-
     booster: xgb.Booster = trees_used_by_predict(model)
     content = booster_json(booster)
+    names = [re.sub(r"[\[\]<]", "_", name) for name in feature_names or []]
+    if booster.feature_names is None and len(set(names)) == booster.num_features():
+        content["learner"]["feature_names"] = names
     section = tree_section(content)
     tree_weight = _pop_tree_weight(content, section)
     trees = section["trees"]
     if not trees:
-        return booster
+        return _load(content)
     columns = _concatenate(trees)
     forest = _to_forest(trees, tree_weight, removed, columns["split_indices"])
     leaves = forest.leaves()
@@ -80,10 +88,20 @@ def debiased_booster(
     forest.value[leaves] *= leaf_weight[:, None]
     debiased, origin = drop_removed_splits(forest)
 
-    section["trees"] = _write_trees(trees, columns, forest, debiased, origin)
-    section["tree_info"] = np.array(section["tree_info"])[origin].tolist()
-    section["iteration_indptr"] = np.searchsorted(origin, section["iteration_indptr"]).tolist()
-    section["gbtree_model_param"]["num_trees"] = str(debiased.n_trees)
+    old_output = np.array(section["tree_info"])
+    n_outputs = 1 if forest.value.shape[1] > 1 else int(old_output.max()) + 1
+    added = _missing_trees(old_output, origin, n_outputs)
+    debiased, origin = _add_empty_trees(debiased, len(added)), np.concatenate([origin, added])
+    written = _write_trees(trees, columns, forest, debiased, origin)
+    # Sort by round, then by output.
+    output = old_output[origin]
+    position = np.empty(len(output), dtype=np.int64)
+    for o in range(n_outputs):
+        position[output == o] = np.arange(len(output) // n_outputs) * n_outputs + o
+    section["trees"] = [{**written[t], "id": i} for i, t in enumerate(np.argsort(position))]
+    section["tree_info"] = np.resize(np.arange(n_outputs), len(written)).tolist()
+    section["iteration_indptr"] = list(range(0, len(written) + 1, n_outputs))
+    section["gbtree_model_param"] |= {"num_trees": str(len(written)), "num_parallel_tree": "1"}
     gradient_booster = content["learner"]["gradient_booster"]
     content["learner"]["gradient_booster"] = {
         **gradient_booster.get("gbtree", gradient_booster),
@@ -91,9 +109,38 @@ def debiased_booster(
     }
     for name in _INVALID_ATTRIBUTES:
         content["learner"]["attributes"].pop(name, None)
+    return _load(content)
+
+
+def _load(content: dict[str, Any]) -> xgb.Booster:
+    """Return the booster with some content."""
+    import xgboost as xgb
+
     result = xgb.Booster()
     result.load_model(bytearray(json.dumps(content), "utf-8"))
     return result
+
+
+def _missing_trees(
+    old_output: NDArray[np.int64], origin: NDArray[np.int64], n_outputs: int
+) -> NDArray[np.int64]:
+    """Return which old trees lend their fields to the trees that outputs with few trees lack."""
+    counts = np.bincount(old_output[origin], minlength=n_outputs)
+    first = [int(np.flatnonzero(old_output == o)[0]) for o in range(n_outputs)]
+    return np.repeat(np.array(first, dtype=np.int64), counts.max() - counts)
+
+
+def _add_empty_trees(forest: Forest, n: int) -> Forest:
+    """Append n trees of a single leaf 0."""
+    size, width = forest.value.shape
+    leaf = np.full(n, -1)
+    return Forest(
+        roots=np.append(forest.roots, size + np.arange(n)),
+        left=np.append(forest.left, leaf),
+        right=np.append(forest.right, leaf),
+        split=np.append(forest.split, leaf),
+        value=np.concatenate([forest.value, np.zeros((n, width))]),
+    )
 
 
 def _pop_tree_weight(content: dict[str, Any], section: dict[str, Any]) -> NDArray[np.float64] | None:

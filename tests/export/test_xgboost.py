@@ -3,11 +3,15 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+import treelite
 import xgboost as xgb
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
-from skglex import GlexDecomposer
-from skglex._input import bin_all
+from skglex import FeatureRemover, GlexDecomposer
 from skglex.export._xgboost import debiased_booster
 from tests.export.debiased_models import (
     FRAME,
@@ -18,10 +22,8 @@ from tests.export.debiased_models import (
     assert_float32_close,
     categorical,
     debias,
-    debiased_margin,
     early_stopped,
     is_frame,
-    leaf_weights,
     read,
     regressor,
     rows_of,
@@ -105,28 +107,40 @@ def test_nodes_are_numbered_as_xgboost_expects():
         np.testing.assert_array_equal(parents[right[inner]], np.flatnonzero(inner))
 
 
-def test_booster_keeps_rounds_and_categories():
+def test_booster_keeps_categories():
     model = categorical(1)
     booster, _ = export(model, {0})
-    assert booster.num_boosted_rounds() == model.n_estimators
     # The categories of this frame have other codes.
     shuffled = FRAME.assign(h=FRAME["h"].cat.reorder_categories(list("LKJIHGFEDCBA")))
     if hasattr(booster, "get_categories"):  # Older versions of XGBoost keep no categories.
         np.testing.assert_array_equal(margin(booster, shuffled), margin(booster, FRAME))
-    source = read(model)
-    n_trees = 5
-    first = source.ensemble.tree_ptr[n_trees]
-    bins = bin_all(FRAME, source.input, source.ensemble.grid)
-    gone, weight = leaf_weights(source.ensemble, bins, {0}, "empirical")
-    weight[first:] = 0
-    expected = debiased_margin(source.ensemble, bins, gone, weight)
-    assert_float32_close(margin(booster[:n_trees], FRAME), expected)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_rounds_have_one_tree_per_output(name):
+    """Other programs count trees by the length of a round, and take the trees of a round as those of the outputs."""
+    model = MODELS[name]()
+    booster, _ = export(model, {0})
+    section = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
+    n_outputs = max(section["tree_info"]) + 1
+    n_trees = len(section["trees"])
+    assert section["gbtree_model_param"]["num_parallel_tree"] == "1"
+    assert section["tree_info"] == [i % n_outputs for i in range(n_trees)]
+    assert booster.num_boosted_rounds() == n_trees // n_outputs
+    if "iteration_indptr" in section:
+        assert section["iteration_indptr"] == list(range(0, n_trees + 1, n_outputs))
+    rows = rows_of(model)
+    first, last = booster[:1], booster[1:] if booster.num_boosted_rounds() > 1 else None
+    if last is not None:  # The base score is in both.
+        base = margin(booster[:1], rows) + margin(last, rows) - margin(booster, rows)
+        np.testing.assert_allclose(base, np.broadcast_to(base[0], base.shape), rtol=0, atol=1e-5)
+    assert len(first.get_dump()) == n_outputs
 
 
 def test_early_stopped_booster_has_the_counted_trees():
     model = early_stopped()
     assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
-    booster, _ = export(model, {0})
+    booster, _ = export(model, set())
     assert booster.num_boosted_rounds() == model.best_iteration + 1
 
 
@@ -175,7 +189,8 @@ def test_bare_booster_without_trees_and_wrong_weights():
     wrapped, bare = (debiased_booster(m, {0}, weight) for m in (model, model.get_booster()))
     np.testing.assert_array_equal(margin(wrapped, X), margin(bare, X))
     empty = xgb.train({}, xgb.DMatrix(X, Y), num_boost_round=0)
-    assert debiased_booster(empty, {0}, np.empty(0)).num_boosted_rounds() == 0
+    named = debiased_booster(empty, {0}, np.empty(0), list("abcdef"))
+    assert (named.num_boosted_rounds(), named.feature_names, empty.feature_names) == (0, list("abcdef"), None)
     with pytest.raises(ValueError, match="leaf_weight has 3 entries"):
         debiased_booster(model, {0}, np.ones(3))
 
@@ -189,3 +204,59 @@ def test_size_of_the_booster():
     )
     assert before[0] < after[0] < 5 * before[0]
     assert after[1] < 1.2 * before[1]
+
+
+# Models that shap and onnxmltools read if they are not debiased.
+NUMERIC = [name for name in MODELS if name not in ("vector leaves", "one-hot", "partition")]
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_shap_explains_the_booster(name):
+    shap = pytest.importorskip("shap")
+    model = MODELS[name]()
+    booster, expected = export(model, {0, 3}, "path_dependent")
+    explainer = shap.TreeExplainer(booster)
+    values = np.asarray(explainer.shap_values(X)).reshape(N, 6, -1)
+    assert not values[:, [0, 3]].any()
+    assert_float32_close(values.sum(axis=1) + np.ravel(explainer.expected_value), expected)
+    complete = np.nan_to_num(X[:20])  # shap takes no missing values in a background.
+    assert shap.TreeExplainer(booster, complete).shap_values(complete).shape[:2] == (20, 6)
+
+
+@pytest.mark.parametrize("name", [*NUMERIC, "vector leaves"])
+def test_treelite_reads_the_booster(name):
+    model = MODELS[name]()
+    booster, expected = export(model, {0, 3})
+    if name == "vector leaves" and xgb.__version__ < "3.1":
+        pytest.skip("treelite does not read the vector leaves of this XGBoost")
+    found = treelite.gtil.predict(treelite.frontend.from_xgboost(booster), X, pred_margin=True)
+    assert_float32_close(found.reshape(N, -1), expected)
+
+
+# onnxmltools has no models of several targets.
+@pytest.mark.parametrize("name", [name for name in NUMERIC if name != "two outputs"])
+def test_onnxmltools_converts_the_booster(name, run_onnx):
+    onnxmltools = pytest.importorskip("onnxmltools", reason="needs onnxmltools: pip install onnxmltools")
+    from onnxmltools.convert.common.data_types import FloatTensorType
+
+    booster, _ = export(MODELS[name](), {0, 3})
+    exported = onnxmltools.convert_xgboost(booster, initial_types=[("X", FloatTensorType([None, 6]))])
+    *_, found = run_onnx(exported, X.astype(np.float32)).values()
+    expected = booster.predict(xgb.DMatrix(X))
+    found = found[:, 1:] if expected.ndim == 1 and found.shape[1] == 2 else found
+    assert_float32_close(found.reshape(expected.shape), expected)
+
+
+def test_names_of_the_columns_of_a_pipeline():
+    frame = pd.DataFrame({"a<b": Y, "kind": np.where(Y > 1, "[x]", "y")})
+    encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    pipeline = make_pipeline(encode, regressor()).fit(frame, Y)
+    remover = FeatureRemover(pipeline, "kind").fit(frame)
+    booster = remover.to_xgboost()
+    assert booster.feature_names == ["onehotencoder__kind__x_", "onehotencoder__kind_y", "remainder__a_b"]
+    rows = xgb.DMatrix(pipeline[:-1].transform(frame), feature_names=booster.feature_names)
+    assert_float32_close(booster.predict(rows), remover.predict(frame))
+    # The model that the user passed stays as it was.
+    assert pipeline[-1].get_booster().feature_names is None
+    named = regressor().fit(FRAME[["a", "b"]], Y)
+    assert FeatureRemover(named, "a").fit(FRAME[["a", "b"]]).to_xgboost().feature_names == ["a", "b"]

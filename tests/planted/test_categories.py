@@ -80,3 +80,14 @@ def test_categories_need_a_data_frame(categorical_data):
     warm = RandomPlantedForestRegressor(2, warm_start=True, random_state=0).fit(X, y)
     warm.set_params(n_estimators=4).fit(X, y)
     assert_array_equal(warm.predict(X), RandomPlantedForestRegressor(4, random_state=0).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("kind", [RandomPlantedForestRegressor, RandomPlantedForestClassifier])
+def test_a_single_categorical_column(kind, categorical_data):
+    """Pandas hands out the values of a frame of one block read-only."""
+    X, y = categorical_data
+    y = y if kind is RandomPlantedForestRegressor else y > 0
+    forest = kind(5, random_state=0).fit(X[["kind"]], y)
+    order = forest.categories_[0]
+    numbers = order.get_indexer(X["kind"])[:, None].astype(float)
+    assert_array_equal(forest.predict(X[["kind"]]), kind(5, random_state=0).fit(numbers, y).predict(numbers))

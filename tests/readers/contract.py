@@ -24,7 +24,14 @@ from sklearn.inspection import partial_dependence
 from skglex import FeatureRemover, GlexDecomposer
 from tests.support.data import WEIGHTINGS
 from tests.support.drawing import draw_everything
-from tests.support.oracles import brute_force_game, check_components, check_game, game_components, total
+from tests.support.oracles import (
+    brute_force_game,
+    check_components,
+    check_game,
+    check_single_components,
+    game_components,
+    total,
+)
 
 
 def beside(threshold):
@@ -171,7 +178,10 @@ class ReaderContract:
         decomposer = GlexDecomposer(model, max_interaction=None).fit(background)
         game = brute_force_game(lambda Z: self.margin(model, Z), rows, background)
         # A component is a signed sum of up to 2^|S| means of margins.
-        check_game(decomposer, rows, game, 16 * self.tolerance(name, model, decomposer))
+        bound = 16 * self.tolerance(name, model, decomposer)
+        check_game(decomposer, rows, game, bound)
+        limited = GlexDecomposer(model, max_interaction=1).fit(background)
+        check_single_components(limited, decomposer, rows, bound)
 
     def test_path_dependent_weights_follow_the_covers(self, name, model_of):
         model = model_of(name)
@@ -181,6 +191,8 @@ class ReaderContract:
         scale = max(1.0, *(np.abs(component).max() for component in components.values()))
         # The constant also holds base scores, which trees do not have.
         check_components(decomposer, rows, components, 1e-11 * scale, intercept=False)
+        limited = GlexDecomposer(model, weighting="path_dependent", max_interaction=1).fit(self.X)
+        check_single_components(limited, decomposer, rows, 1e-11 * scale)
 
     def test_path_dependent_shap_values_equal_the_librarys(self, name, model_of):
         model = model_of(name)

@@ -1,21 +1,25 @@
 """Read CatBoost models of categories, refuse what is no sum of trees, and fit CatBoost models here."""
 
 import pickle
+from functools import partial
 
 import catboost as cb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
+from skglex._fitted_model import takes_objects
 from skglex._readers._registry import find_reader
 from tests.readers.catboost_models import (
     BINARY,
@@ -64,14 +68,14 @@ def one_hot(policy="SymmetricTree", rows=FRAME, features=CATEGORICAL, **params):
 
 def variants():
     """Return the same rows in all containers that hold strings."""
-    polars = pytest.importorskip("polars")
     both = pd.concat([FRAME, UNSEEN], ignore_index=True)
+    # CatBoost takes polars frames since 1.2.10.
+    with_polars = tuple(int(part) for part in cb.__version__.split(".")) >= (1, 2, 10)
     return {
         "strings": both,
         "categories": both.astype({"town": "category", "floor": "category"}),
         "pandas' own strings": both.astype({"town": "string", "floor": str}),
-        "polars": polars.DataFrame(both.to_dict("list")),
-    }
+    } | ({"polars": pl.DataFrame(both.to_dict("list"))} if with_polars else {})
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -278,15 +282,25 @@ TINY = {**SMALL, "iterations": 5}
 
 @parametrize_with_checks(
     [
-        GlexDecomposer(cb.CatBoostRegressor(**TINY)),
-        GlexDecomposer(cb.CatBoostClassifier(**TINY)),
-        FeatureRemover(cb.CatBoostRegressor(**TINY), [0]),
-        FeatureRemover(cb.CatBoostClassifier(**TINY), [0]),
+        kind(model(**TINY))
+        for kind in (GlexDecomposer, partial(FeatureRemover, features=[0]))
+        for model in (cb.CatBoostRegressor, cb.CatBoostClassifier)
+        if hasattr(
+            model, "__sklearn_tags__"
+        )  # Older versions of CatBoost do not pass these checks themselves.
     ],
     expected_failed_checks=expected_failures,
 )
 def test_sklearn_checks(estimator, check):
     check(estimator)
+
+
+def test_models_of_older_versions_have_no_tags(monkeypatch):
+    if hasattr(cb.CatBoost, "__sklearn_tags__"):
+        monkeypatch.delattr(cb.core._CatBoostBase, "__sklearn_tags__")
+    assert is_classifier(FeatureRemover(cb.CatBoostClassifier(), [0]))
+    assert is_regressor(FeatureRemover(cb.CatBoostRegressor(), [0]))
+    assert takes_objects(cb.CatBoost())
 
 
 def test_removed_categories_may_be_absent_or_anything():

@@ -98,6 +98,13 @@ def check_components(decomposer, rows, components, atol, intercept=True):
     assert not columns
 
 
+def check_single_components(limited, decomposer, rows, atol):
+    """Require the highest components of a decomposer of one that does not list them."""
+    for component in decomposer.components_[-3:]:
+        expected = component.evaluate(rows)
+        assert_allclose(limited[component.features].evaluate(rows), expected, rtol=0, atol=atol)
+
+
 def check_game(decomposer, rows, game, atol, intercept=True):
     """Require the components, SHAP values and interactions of a game; ``intercept=False`` leaves out its constant."""
     components, d = game_components(game), len(decomposer.explained_features_)

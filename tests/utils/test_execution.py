@@ -1,9 +1,12 @@
 """Split work into fixed ranges, and run it in threads."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from skglex._utils import Execution, row_chunks, weight_chunks
+from skglex.exceptions import SlowComputationWarning
 
 
 def test_rows_in_eight_ranges_unless_these_get_short_or_long():
@@ -44,3 +47,13 @@ def test_an_interrupt_in_a_kernel_stays_an_interrupt():
         Execution().run(interrupted, [()])
     with pytest.raises(SystemError, match="another"):
         Execution().run(broken, [()])
+
+
+def test_long_work_says_how_long(monkeypatch):
+    clock = iter(range(0, 1000, 8))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
+    with pytest.warns(SlowComputationWarning, match="squares: this will take about 2 minutes in all"):
+        Execution(1).run(pow, [(i, 2) for i in range(12)], label="squares")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Execution(1).run(pow, [(i, 2) for i in range(6)], label="squares")  # 48 seconds
