@@ -126,8 +126,8 @@ def row_values(view: Explained, X: Any) -> tuple[NDArray[np.float64], dict[int, 
     texts : dict of int to ndarray of shape (n_samples,), object
         For every player with categories: the categories themselves. For a group without a single value: "(group)".
     """
+    X = view.as_rows(X)
     rows = view.check(X)
-    X = X if hasattr(X, "shape") else np.asarray(X)
     Xt = rows.toarray() if sp.issparse(rows) else rows
     data = np.full((Xt.shape[0], len(view.groups.names)), np.nan)
     texts: dict[int, NDArray[np.object_]] = {}

@@ -28,8 +28,8 @@ class Rows:
     def __init__(self, decomposer: Any, X: Any) -> None:
         self.decomposer = decomposer
         self.view = explained(decomposer)
-        self.X = X if hasattr(X, "shape") else np.asarray(X)
-        self.checked = self.view.check(X)
+        self.X = self.view.as_rows(X)
+        self.checked = self.view.check(self.X)
 
     @cached_property
     def bins(self) -> NDArray[Any]:

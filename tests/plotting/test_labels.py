@@ -57,7 +57,12 @@ CASES = {
         "prediction of output 1",
         "rides, output 1",
     ),
-    "isolation": (lambda: IsolationForest(5).fit(X), None, "mean path length", "mean path length of rides"),
+    "isolation": (
+        lambda: IsolationForest(n_estimators=5).fit(X),
+        None,
+        "mean path length",
+        "mean path length of rides",
+    ),
 }
 
 
@@ -94,15 +99,25 @@ def test_waterfall_says_the_probability():
         expected = classes.predict_proba(X[:1])[0, output]
         assert float(last.get_text().split("probability: ")[1]) == pytest.approx(expected, rel=1e-3)
     counts = LGBMRegressor(**SMALL, objective="poisson", verbose=-1).fit(X, np.exp(SCORE))
-    display = WaterfallDisplay.from_decomposer(GlexDecomposer(counts).fit(X), X, target="rides", units="per hour")
+    display = WaterfallDisplay.from_decomposer(
+        GlexDecomposer(counts).fit(X), X, target="rides", units="per hour"
+    )
     assert display.response == f"rides per hour: {counts.predict(X[:1])[0]:.4g}"
     forest = RandomForestClassifier(**SMALL).fit(X, NAMES)
     assert WaterfallDisplay.from_decomposer(GlexDecomposer(forest).fit(X), X).response == ""
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 def test_waterfall_says_which_row(bike, bike_X):
     rows = bike_X[0]
-    assert WaterfallDisplay.from_decomposer(bike, rows[8:]).ax_.get_title(loc="left") == f"row {rows.index[8]}"
+    assert (
+        WaterfallDisplay.from_decomposer(bike, rows[8:]).ax_.get_title(loc="left") == f"row {rows.index[8]}"
+    )
+    series = WaterfallDisplay.from_decomposer(bike, rows.iloc[8])
+    assert series.ax_.get_title(loc="left") == f"row {rows.index[8]}"
+    array = WaterfallDisplay.from_decomposer(bike, rows.to_numpy()[8])
+    for display in (series, array):
+        np.testing.assert_array_equal(display.values, WaterfallDisplay.from_decomposer(bike, rows[8:]).values)
     named = rows.set_axis([f"hour {i}" for i in range(len(rows))])
     assert WaterfallDisplay.from_decomposer(bike, named[3:]).ax_.get_title(loc="left") == "row hour 3"
 

@@ -51,7 +51,9 @@ def boxes(figure):
 
     def of(texts):
         return [
-            (text, text.get_window_extent(renderer)) for text in texts if text.get_text() and text.get_visible()
+            (text, text.get_window_extent(renderer))
+            for text in texts
+            if text.get_text() and text.get_visible()
         ]
 
     found = []
