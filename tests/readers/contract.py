@@ -18,15 +18,19 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import is_classifier
 from sklearn.inspection import partial_dependence
 
 from skglex import FeatureRemover, GlexDecomposer
 from tests.support.data import WEIGHTINGS
 from tests.support.drawing import draw_everything
-from tests.support.oracles import brute_force_game, check_components,
+from tests.support.oracles import (
+    brute_force_game,
+    check_components,
     check_game,
-    check_single_components, check_game, game_components, total
+    check_single_components,
+    game_components,
+    total,
+)
 
 
 def beside(threshold):
@@ -167,6 +171,14 @@ class ReaderContract:
         bound = self.tolerance(name, model, decomposer)
         assert_allclose(total(decomposer, rows), self.margin(model, rows), rtol=0, atol=bound)
 
+    def test_values_that_the_model_refuses_are_refused(self, name, model_of):
+        decomposer = GlexDecomposer(model_of(name)).fit(self.X)
+        for value in filter(lambda x: not np.isfinite(x), self.special):
+            if not self.takes(model_of(name), value):
+                for method in (decomposer.transform, decomposer.shap_values):
+                    with pytest.raises(ValueError, match=r"NaN|infinity"):
+                        method(np.full((1, self.X.shape[1]), value))
+
     def test_empirical_weights_are_averages_over_the_background(self, name, model_of):
         model = model_of(name)
         rows, background = self.some_rows(model, 20, 1), self.some_rows(model, 30, 2)
@@ -244,7 +256,7 @@ class ReaderContract:
         for strength, bounds in ((1e-300, from_leaves), (0.0, as_it_is)):
             remover = FeatureRemover(model, removed, strength=strength).fit(background)
             assert_allclose(self.output(remover, rows), self.output(model, rows), **bounds)
-            if is_classifier(model):
+            if hasattr(model, "predict_proba"):
                 # Rounding may decide between classes that are equally probable.
                 sure = np.full(len(rows), strength == 0)
                 if not sure.all():

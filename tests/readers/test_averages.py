@@ -9,7 +9,6 @@ from lightgbm import LGBMRegressor
 from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestClassifier,
-    RandomForestRegressor,
     VotingClassifier,
 )
 from sklearn.tree import (
@@ -23,17 +22,14 @@ from skglex._readers._averages import last_left
 from tests.readers.sklearn_models import (
     BINARY,
     EXACT,
-    FLOAT32,
     FOREST,
     GAPS,
     HIST,
     TREE,
     X,
     Y,
-    thresholds,
     voting,
 )
-from tests.support.data import WEIGHTINGS
 from tests.support.oracles import total
 
 
@@ -59,25 +55,6 @@ def test_one_comparison_for_all_members_of_a_sum(less_equal, as_float32):
     # Cut i sends bins up to i left.
     goes_left = grid.bin(rows[None])[0][:, None] <= np.arange(len(cuts))
     np.testing.assert_array_equal(rows[:, None] <= ours, goes_left)
-
-
-def test_members_of_several_libraries():
-    lgb = pytest.importorskip("lightgbm")
-    members = [
-        lgb.LGBMRegressor(n_estimators=8, num_leaves=6, min_child_samples=5, verbose=-1),
-        xgb.XGBRegressor(n_estimators=8, max_depth=3),
-        RandomForestRegressor(**FOREST),
-    ]
-    frame = pd.DataFrame(GAPS, columns=["x0", "x1", "x2", "x3"])
-    model = voting(*members, weights=[3, 1, 2]).fit(frame, Y)
-    found = thresholds(model.estimators_[1]) + thresholds(model.estimators_[2])
-    rows = np.resize(GAPS, (3 * len(found), 4))
-    for i, (column, t) in enumerate(found):
-        rows[3 * i : 3 * i + 3, column] = t, np.nextafter(t, -9), np.nextafter(t, 9)
-    rows = pd.DataFrame(np.where(np.abs(rows) > 1e38, 0, rows), columns=frame.columns)
-    for weighting in WEIGHTINGS:
-        decomposer = GlexDecomposer(model, weighting=weighting).fit(frame)
-        np.testing.assert_allclose(total(decomposer, rows)[:, 0], model.predict(rows), rtol=0, atol=FLOAT32)
 
 
 def test_sparse_input_on_which_members_disagree():
