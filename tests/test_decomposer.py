@@ -67,7 +67,7 @@ def test_r_glex(kind, tag, params):
     rows = pd.read_csv(ORACLE / "xgb_X_explain50.csv")
     train = pd.read_csv(ORACLE / "xgb_X_train.csv")
     expected = pd.read_csv(ORACLE / f"xgb_{kind}_fastpd{tag}_components.csv")
-    dec = GlexDecomposer(booster, remainder=False, **params, max_interaction=None).set_output(
+    dec = GlexDecomposer(booster, **{"remainder": False, "max_interaction": None, **params}).set_output(
         transform="pandas"
     )
     out = dec.fit(train if "300" in tag else rows).transform(rows)

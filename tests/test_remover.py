@@ -38,7 +38,7 @@ def test_sklearn_checks(estimator, check):
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("features", [["sex"], ["sex", "age"], ["hours", "noise", "age"]])
 def test_sum_of_untouched_components(weighting, features):
-    dec = GlexDecomposer(MODEL, weighting=weighting).fit(FRAME)
+    dec = GlexDecomposer(MODEL, weighting=weighting, max_interaction=None).fit(FRAME)
     columns = dec.transform(FRAME)
     untouched = [i for i, c in enumerate(dec.components_) if not set(c.features) & set(features)]
     expected = dec.intercept_ + columns[:, untouched].sum(axis=1)

@@ -77,6 +77,12 @@ def early(use_best_model):
     return model
 
 
+def shrunk():
+    model = regressor(depth=1, iterations=3)
+    model.shrink(ntree_end=1)
+    return model
+
+
 def stump():
     params = {"l2_leaf_reg": 1e9, "min_data_in_leaf": 300, "grow_policy": "Depthwise"}
     return regressor(np.repeat([0.0, 1.0], 150), **params)
@@ -96,6 +102,7 @@ MODELS |= {f"scale and bias, {policy}": partial(scaled, grow_policy=policy) for 
     "early, best model": partial(early, True),
     "early, all trees": partial(early, False),
     "no splits": stump,
+    "shrunk": shrunk,
     "custom objective": partial(regressor, loss_function=SquaredError(), eval_metric="RMSE"),
 }
 

@@ -9,8 +9,11 @@ from lightgbm import LGBMRegressor
 from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestClassifier,
+    RandomForestRegressor,
     VotingClassifier,
 )
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -59,7 +62,7 @@ def test_one_comparison_for_all_members_of_a_sum(less_equal, as_float32):
 
 def test_sparse_input_on_which_members_disagree():
     model = voting(xgb.XGBRegressor(n_estimators=3), DecisionTreeRegressor(**TREE)).fit(X, Y)
-    decomposer = GlexDecomposer(model).fit(X)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(X)
     with pytest.raises(ValueError, match="estimators of the ensemble read its unstored entries differently"):
         decomposer.transform(sp.csr_matrix(X))
 
@@ -69,7 +72,7 @@ def test_sums_of_members_with_categories():
     params = {**HIST, "categorical_features": [3]}
     members = [HistGradientBoostingRegressor(**params, max_features=m) for m in (1.0, 0.5, 0.7)]
     model = voting(*members).fit(GAPS, Y)
-    decomposer = GlexDecomposer(model).fit(GAPS)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(GAPS)
     np.testing.assert_allclose(total(decomposer, GAPS)[:, 0], model.predict(GAPS), rtol=0, atol=EXACT)
     votes = [RandomForestClassifier(**FOREST), DecisionTreeClassifier(**TREE)]
     soft = voting(*votes, kind=VotingClassifier, voting="soft").fit(X, BINARY)
@@ -84,11 +87,28 @@ def test_categories_that_members_take_in_different_ways():
     codes = xgb.XGBRegressor(n_estimators=3, feature_types=["q", "q", "q", "c"])
     model = voting(codes, DecisionTreeRegressor(max_depth=1)).fit(X, Y + 3 * (X[:, 3] > X[:, 3].min()))
     with pytest.raises(ValueError, match="treat categories in different ways"):
-        GlexDecomposer(model).fit(X)
+        GlexDecomposer(model, max_interaction=None).fit(X)
 
 
 def test_categorical_columns_that_one_member_knows_of():
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = voting(LGBMRegressor(n_estimators=2, verbose=-1), DecisionTreeRegressor(**TREE)).fit(frame, Y)
     with pytest.raises(ValueError, match=r"X has the categorical columns \['d'\]"):
-        GlexDecomposer(model).fit(frame.astype({"d": "category"}))
+        GlexDecomposer(model, max_interaction=None).fit(frame.astype({"d": "category"}))
+
+
+class Sampler(FunctionTransformer):
+    """Stand in for a sampler, which the pipeline of imbalanced-learn passes over in ``predict``."""
+
+    def fit_resample(self, X, y):
+        return X, y
+
+
+def test_members_behind_a_sampler():
+    """The members of imbalanced-learn's bagging are pipelines of a sampler and a tree."""
+    model = voting(DecisionTreeRegressor(**TREE), RandomForestRegressor(**FOREST)).fit(X, Y)
+    plain = GlexDecomposer(model, max_interaction=None).fit(X).transform(X)
+    model.estimators_ = [
+        Pipeline([("draw", Sampler(validate=True).fit(X)), ("tree", member)]) for member in model.estimators_
+    ]
+    np.testing.assert_array_equal(GlexDecomposer(model, max_interaction=None).fit(X).transform(X), plain)

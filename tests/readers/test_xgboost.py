@@ -227,7 +227,7 @@ def test_gblinear_is_refused():
         warnings.simplefilter("ignore")  # gblinear is deprecated.
         model = xgb.XGBRegressor(booster="gblinear", n_estimators=2).fit(np.nan_to_num(X), SIGNAL)
     with pytest.raises(ValueError, match="gblinear"):
-        GlexDecomposer(model).fit(X)
+        GlexDecomposer(model, max_interaction=None).fit(X)
 
 
 def test_what_treelite_does_not_know_is_refused(monkeypatch, model_of):
@@ -238,4 +238,4 @@ def test_what_treelite_does_not_know_is_refused(monkeypatch, model_of):
     with pytest.raises(
         ValueError, match=r"cannot read this XGBoost .* with the objective 'reg:squarederror'"
     ):
-        GlexDecomposer(model_of("early")).fit(X)
+        GlexDecomposer(model_of("early"), max_interaction=None).fit(X)
