@@ -16,6 +16,7 @@ from skglex._input import bin_all
 from skglex._leaves import LeafSum
 from skglex._utils import budgets
 from skglex.datasets import load_bike_sharing
+from tests.support.oracles import check_game, subsets, total
 
 WEIGHTINGS = ["empirical", "path_dependent"]
 # All sums, the forest's too, are in float64, of values up to about 1,000 from some 10,000 leaves.
@@ -189,16 +190,14 @@ def test_groups_of_features(wide_forest, weighting):
     """Leaves of the same groups, some with more conditions than a table may have."""
     X, forest = wide_forest
     groups = {"a": list(range(10)), "b": list(range(10, 20)), "c": list(range(20, 30))}
-    background = X[100:160]
-    decomposer = GlexDecomposer(forest, weighting=weighting, feature_groups=groups, max_interaction=None).fit(
-        background
-    )
-    columns = decomposer.transform(X[:10])
-    assert list(decomposer.get_feature_names_out()) == ["a", "b", "c", "a:b", "a:c", "b:c", "a:b:c"]
-    assert np.allclose(decomposer.intercept_ + columns.sum(axis=1), forest.predict(X[:10]), **EXACT)
+    rows, background = X[:10], X[100:160]
+    params = {"weighting": weighting, "feature_groups": groups, "max_interaction": None}
+    decomposer = GlexDecomposer(forest, **params).fit(background)
+    assert np.allclose(total(decomposer, rows)[:, 0], forest.predict(rows), **EXACT)
     if weighting == "empirical":
-        alone = mean_prediction(forest, X[:10], background, groups["b"]) - decomposer.intercept_
-        assert np.allclose(columns[:, 1], alone, **EXACT)
+        fixed = {s: [j for g in s for j in range(10 * g, 10 * g + 10)] for s in subsets(3)}
+        game = {s: mean_prediction(forest, rows, background, f)[:, None] for s, f in fixed.items()}
+        check_game(decomposer, rows, game, 1e-8)
 
 
 def test_many_bins():

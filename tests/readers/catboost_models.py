@@ -96,6 +96,7 @@ MODELS = {kind: partial(train, grow_policy="SymmetricTree") for kind, train in K
 }
 MODELS |= {f"scale and bias, {policy}": partial(scaled, grow_policy=policy) for policy in POLICIES} | {
     "missing last": partial(regressor, nan_mode="Max"),
+    "missing forbidden": partial(regressor, rows=np.nan_to_num(X, nan=7.0), nan_mode="Forbidden"),
     "missing mode by feature": partial(
         regressor, per_float_feature_quantization=["0:nan_mode=Max", "1:nan_mode=Min"]
     ),

@@ -7,7 +7,6 @@ import scipy.sparse as sp
 import xgboost as xgb
 from lightgbm import LGBMRegressor
 from sklearn.ensemble import (
-    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     VotingClassifier,
@@ -26,14 +25,11 @@ from tests.readers.sklearn_models import (
     BINARY,
     EXACT,
     FOREST,
-    GAPS,
-    HIST,
     TREE,
     X,
     Y,
     voting,
 )
-from tests.support.oracles import total
 
 
 @pytest.mark.parametrize("as_float32", [False, True])
@@ -67,13 +63,7 @@ def test_sparse_input_on_which_members_disagree():
         decomposer.transform(sp.csr_matrix(X))
 
 
-def test_sums_of_members_with_categories():
-    """Categories of all members count, and a soft vote is a probability."""
-    params = {**HIST, "categorical_features": [3]}
-    members = [HistGradientBoostingRegressor(**params, max_features=m) for m in (1.0, 0.5, 0.7)]
-    model = voting(*members).fit(GAPS, Y)
-    decomposer = GlexDecomposer(model, max_interaction=None).fit(GAPS)
-    np.testing.assert_allclose(total(decomposer, GAPS)[:, 0], model.predict(GAPS), rtol=0, atol=EXACT)
+def test_a_soft_vote_is_a_probability():
     votes = [RandomForestClassifier(**FOREST), DecisionTreeClassifier(**TREE)]
     soft = voting(*votes, kind=VotingClassifier, voting="soft").fit(X, BINARY)
     expected = soft.predict_proba(np.insert(X[:, 1:], 0, X[0, 0], axis=1))

@@ -97,17 +97,6 @@ def test_trees_without_leaf_weights(tmp_path):
 # -- missing values, borders, scale, early stopping --------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["Min", "Max", "Forbidden"])
-def test_missing_values_go_where_catboost_sends_them(mode):
-    rows = np.nan_to_num(X, nan=7.0) if mode == "Forbidden" else X
-    model = regressor(rows=rows, nan_mode=mode)
-    probe = TestContract().rows(model)  # Column 3 has no missing values in training.
-    probe[::3, 3] = np.nan
-    decomposer = GlexDecomposer(model, max_interaction=None).fit(rows)
-    with np.errstate(over="ignore"):
-        assert_allclose(total(decomposer, probe), margin_of(model, probe), **FLOAT64)
-
-
 def test_many_borders_on_integers_near_2_to_24():
     rng = np.random.default_rng(0)
     rows = 2.0**24 + rng.integers(-20, 20, size=(500, 2))
