@@ -214,6 +214,8 @@ class Source:
                 yield whole("unary", f"({self.of(operand)})")
             case ast.Constant(value=bool(value)):
                 yield whole("constant", str(not value))
+            case ast.Constant(value=int(value) | float(value)) if value + 1 == value:
+                yield whole("constant", repr(value / 2))
             case ast.Constant(value=int(value) | float(value)):
                 yield whole("constant", repr(value + 1))
                 yield whole("constant", repr(value - 1) if value >= 1 else f"({value - 1!r})")
@@ -235,6 +237,7 @@ class Source:
                     len(args) > 1
                     and name not in SYMMETRIC
                     and not any(isinstance(arg, ast.Starred) for arg in args[:2])
+                    and self.of(args[0]) != self.of(args[1])
                 ):
                     a, b = args[:2]
                     between = self.between(self.end(a), self.start(b))
