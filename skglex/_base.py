@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,6 +42,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         "weighting": [StrOptions({"empirical", "path_dependent"})],
         "feature_groups": [dict, StrOptions({"auto"}), None],
         "prefit": ["boolean", StrOptions({"auto"})],
+        "missing": [Real],
         "n_background": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -122,7 +123,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             self.estimator, self.prefit, X, y, weight, fit_params, owner=self
         )
         path_dependent = self.weighting == "path_dependent"
-        fitted, Xt = read_model(read, self.estimator_, X, path_dependent=path_dependent)
+        fitted, Xt = read_model(read, self.estimator_, X, missing=self.missing, path_dependent=path_dependent)
         classes = fitted.source.response.classes if classes is None else classes
         self.__dict__.pop("classes_", None)
         if classes is not None:
@@ -131,6 +132,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             rows, background_weight = self._draw_background(Xt.shape[0], weight)
             part = Xt if len(rows) == Xt.shape[0] else take_rows(Xt, rows)
             sample, _ = fitted.bin_background(part, background_weight, execution)
+            fitted.warn_of_missing_values(part)
             if check_additivity:
                 fitted.check_additivity(Xt, sample, rows)
             positions = rows if partitions is None else partitions.chosen

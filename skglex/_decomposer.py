@@ -106,6 +106,9 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     prefit : {"auto", True, False}, default="auto"
         ``"auto"``: use the estimator unchanged if it is fitted and y is not passed (boosters and frozen estimators
         always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
+    missing : float, default=numpy.nan
+        The value that was missing in training besides NaN, for a model that does not store it: an
+        ``xgboost.Booster`` that was trained on ``DMatrix(..., missing=missing)``, or a ``treelite.Model``.
     n_background : int, default=None
         Number of rows of X (or of a Dask collection) to draw as the background. None: all rows.
     max_components : int, default=20_000
@@ -233,6 +236,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         feature_groups: dict[str, Any] | str | None = None,
         remainder: bool = True,
         prefit: str | bool = "auto",
+        missing: float = np.nan,
         n_background: int | None = None,
         max_components: int = 20_000,
         separator: str = ":",
@@ -249,6 +253,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         self.feature_groups = feature_groups
         self.remainder = remainder
         self.prefit = prefit
+        self.missing = missing
         self.n_background = n_background
         self.max_components = max_components
         self.separator = separator
