@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -31,6 +32,7 @@ from skglex._decomposition import (
 from skglex._input import (
     as_numpy,
     column_names,
+    find_one_hot_groups,
     group_features,
     output_names,
     resolve_features,
@@ -309,6 +311,9 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         names = self._fitted.feature_names
         groups = raw.groups(names) if isinstance(self.feature_groups, str) else self.feature_groups
         self._groups = group_features(groups, names, raw.by_name())
+        if self._fitted.background.n_rows == len(self._fitted.background_rows):
+            one_hot = find_one_hot_groups(Xt, self._fitted.source.input, self._groups)
+            self._groups = replace(self._groups, one_hot=one_hot)
         self.feature_groups_ = self._groups.members
         self._decomposition = self._decompose(Xt)
         if self.weighting == "empirical":

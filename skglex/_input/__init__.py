@@ -16,7 +16,7 @@ from skglex._input._feature_names import (
     output_names,
     resolve_features,
 )
-from skglex._input._origins import Origin, RawMap, find_outputs_of_all, trace_columns
+from skglex._input._origins import Origin, RawMap, find_one_hot_groups, find_outputs_of_all, trace_columns
 from skglex._input._raw_columns import RawColumns, expand_groups, find_outputs
 from skglex._input._rows import (
     as_dense,
@@ -49,6 +49,7 @@ __all__ = [
     "column_values",
     "expand_groups",
     "fill_columns",
+    "find_one_hot_groups",
     "find_outputs",
     "find_outputs_of_all",
     "frame_names",

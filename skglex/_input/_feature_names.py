@@ -113,12 +113,15 @@ class FeatureGroups:
         The names of the columns of every group.
     raw : mapping of str to tuple of int
         The features that the preprocessing computes from each raw column, by the name of the raw column.
+    one_hot : tuple of str
+        The groups whose columns are zeros and ones in the background, with at most one 1 in a row.
     """
 
     names: list[str]
     of_feature: NDArray[np.int64]
     members: dict[str, list[str]]
     raw: Mapping[str, tuple[int, ...]]
+    one_hot: tuple[str, ...] = ()
 
     @property
     def grouped(self) -> bool:

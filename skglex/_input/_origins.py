@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skglex._input._categories import categories_and_codes, column_values, raw_column
+from skglex._input._feature_names import FeatureGroups
 from skglex._input._raw_columns import RawColumns
 from skglex._input._rows import frame_names, is_frame, take_rows
 from skglex._input._spec import InputSpec
@@ -233,6 +234,17 @@ def _is_number(column: Any) -> bool:
     """Return whether a column of a data frame holds numbers in one of the frame's own dtypes."""
     dtype: Any = getattr(column, "dtype", None)
     return bool(getattr(dtype, "_is_numeric", False) or (hasattr(dtype, "is_numeric") and dtype.is_numeric()))
+
+
+def find_one_hot_groups(Xt: Any, spec: InputSpec, groups: FeatureGroups) -> tuple[str, ...]:
+    """Return the groups whose columns are zeros and ones in all rows, with at most one 1 in a row."""
+    found = []
+    for group in groups.members:
+        columns = groups.columns_of(group)
+        values = [column_values(Xt, position, spec) for position in columns.tolist()]
+        if len(values) > 1 and all(np.isin(column, (0, 1)).all() for column in values):
+            found += [group] if (np.sum(values, axis=0) <= 1).all() else []
+    return tuple(found)
 
 
 def _varied_rows(Xt: Any) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition import explained, sum_by_feature_and_order
+from skglex.plotting._draw import legend_above
 from skglex.plotting._style import (
     COLOURS,
     TIMES,
@@ -101,8 +102,8 @@ class ImportanceDisplay:
 
         Parameters
         ----------
-        decomposer : GlexDecomposer
-            A fitted decomposer.
+        decomposer : GlexDecomposer or StoredComponents
+            A fitted decomposer, or components that were loaded from a file.
         kind : {"component", "order"}, default="component"
             ``"component"`` draws one bar per component, ``"order"`` one bar per feature, stacked by order. The
             orders are those of the decomposer's components (``max_interaction``).
@@ -112,7 +113,7 @@ class ImportanceDisplay:
         k : int, default=15
             Draw at most that many bars.
         shap : bool, default=True
-            With ``kind="order"``, draw the SHAP importance beside each bar.
+            With ``kind="order"``, draw the SHAP importance beside each bar. Stored components have none.
         target, units : str, default=None
             Name and unit of the target, for the label. None: the kind of the margin ("prediction", "log-odds", ...).
         ax : matplotlib Axes, default=None
@@ -199,7 +200,7 @@ class ImportanceDisplay:
                 lw=0.8,
                 label="SHAP",
             )
-        self.ax_.legend(loc="lower right", fontsize="small")
+        legend_above(self.ax_, *self.ax_.get_legend_handles_labels())
 
 
 def _of_output(values: NDArray[np.float64], position: int | None) -> NDArray[np.float64]:

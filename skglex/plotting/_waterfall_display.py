@@ -105,8 +105,8 @@ class WaterfallDisplay:
 
         Parameters
         ----------
-        decomposer : GlexDecomposer
-            A fitted decomposer.
+        decomposer : GlexDecomposer or StoredComponents
+            A fitted decomposer, or components that were loaded from a file.
         X : array-like or data frame of shape (n_samples, n_features)
             The first row is drawn. The title says which row it is.
         output : object, default=None
@@ -127,7 +127,7 @@ class WaterfallDisplay:
         require_matplotlib()
         view = explained(decomposer)
         position = view.output_position(output, "output")
-        row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
+        row = take_rows(view.as_rows(X), np.array([0]))
         bins = view.fitted.bins(view.check(row), view.execution)
         values = view.component_values(view.listed, bins)[position, :, 0]
         margins = view.decomposition.margins(bins, view.execution)[:, 0]
@@ -146,13 +146,18 @@ class WaterfallDisplay:
         if not view.decomposition.complete and abs(remainder) > 1e-9 * np.abs(values).sum():
             names.append("remainder")
             steps.append(remainder)
+        label = margin_label(view, position, target, units)
+        response = _describe_response(view, margins, position, response_label(view, target, units))
+        if not view.decomposition.knows_margins:
+            # Stored components lack those that were left out, so their sum is no prediction.
+            label, response = f"{label}, without the components left out", ""
         display = cls(
             names,
             np.array(steps),
             float(view.intercept[position]),
-            label=margin_label(view, position, target, units),
+            label=label,
             title=f"row {row.index[0]}" if hasattr(row, "index") else "row 0",
-            response=_describe_response(view, margins, position, response_label(view, target, units)),
+            response=response,
         )
         return display.plot(ax=ax)
 
@@ -172,7 +177,7 @@ class WaterfallDisplay:
         n = len(self.values)
         total = self.intercept + float(self.values.sum())
         names, own_figure = Names(), ax is None
-        word = names.write(self.label, 34)
+        word = names.write(self.label, 44)
         last = f"{word}: {number(total)}" + (f"\n{plain_text(self.response)}" if self.response else "")
         steps = [_break_line([names.write(part, 40) for part in name.split(_AND)]) for name in self.names]
         ticks = [f"intercept: {number(self.intercept)}", *steps, last]
