@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -47,7 +48,7 @@ from skglex._leaves import (
     rounding_of,
 )
 from skglex._prefit import steps_of
-from skglex._readers import SourceModel
+from skglex._readers import SourceModel, describe_subclass
 from skglex._utils import Execution, budgets, check_memory, warn_user
 from skglex.exceptions import MissingValueWarning
 
@@ -262,7 +263,8 @@ class FittedModel:
         rows = background_rows[positions]
         leaf_margin = LeafSum(leaves)(np.ascontiguousarray(background.bins[:, positions])).T
         rounding = rounding_of(self.source.ensemble)
-        require_equal(self.model_margin(Xt, rows), leaf_margin, rounding, rows, "leaves", "fit")
+        cause = describe_subclass(self.model)
+        require_equal(self.model_margin(Xt, rows), leaf_margin, rounding, rows, "leaves", "fit", cause)
 
     # -- the background -----------------------------------------------------------------------
 
@@ -414,7 +416,7 @@ def read_model(
     preprocess = make_pipeline(*steps) if steps else None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        source = read(model)
+        source = _read(read, model)
         if not np.isnan(missing):
             source = _read_with_missing(source, model, missing)
     _check_leaf_values(source, model)
@@ -435,6 +437,18 @@ def read_model(
         for warning in caught:
             warn_user(str(warning.message), warning.category)
     return fitted, Xt
+
+
+def _read(read: Callable[[Any], SourceModel], model: Any) -> SourceModel:
+    """Call a reader; if it fails for a subclass of another package, say so."""
+    try:
+        return read(model)
+    except NotFittedError:
+        raise
+    except Exception as error:
+        if (cause := describe_subclass(model)) is None:
+            raise
+        raise ValueError(f"cannot read this model: {error}. {cause}") from error
 
 
 def _read_with_missing(source: SourceModel, model: Any, missing: float) -> SourceModel:

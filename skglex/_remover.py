@@ -127,7 +127,7 @@ class FeatureRemover(BaseTreeModelEstimator):
     prefit : {"auto", True, False}, default="auto"
         ``"auto"``: use the estimator unchanged if it is fitted and y is not passed (boosters and frozen estimators
         always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
-    missing : float, default=numpy.nan
+    missing : float, default=nan
         The value that was missing in training besides NaN, for a model that does not store it: an
         ``xgboost.Booster`` that was trained on ``DMatrix(..., missing=missing)``, or a ``treelite.Model``.
     n_background : int, default=None

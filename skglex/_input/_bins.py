@@ -19,6 +19,8 @@ from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, row
 
 # Values further away than this many times the range of all others are suspicious.
 _FAR = 2
+# Values in fewer rows are not.
+_SHARE = 0.02
 # All nines, a power of ten, or ten digits and more.
 _LIKE_MISSING = re.compile("9{2,}|10+|[0-9]{10,}")
 
@@ -115,8 +117,8 @@ def bin_all(X: Any, spec: InputSpec, grid: Grid, execution: Execution = DEFAULT_
 def placeholders(X: Any, spec: InputSpec, grid: Grid) -> dict[float, list[int]]:
     """Return values that look like missing ones, such as -999, with the used features that have them.
 
-    Such a value occurs more than once, is all nines, a power of ten or huge, and lies far away from all other values.
-    If a threshold lies amid the gap, of any feature with this value, the model has seen it as a number.
+    Such a value occurs in more than 2 % of the rows, is all nines, a power of ten or huge, and lies far away from all
+    other values. If a threshold lies amid the gap, of any feature with this value, the model has seen it as a number.
     """
     found: dict[float, list[int]] = {}
     numbers = set()
@@ -129,7 +131,11 @@ def placeholders(X: Any, spec: InputSpec, grid: Grid) -> dict[float, list[int]]:
             (values[-1], values[-2], values[-2] - values[0], counts[-1]),
         ):
             gap = abs(value - next_value)
-            if count > 1 and gap > _FAR * spread and _LIKE_MISSING.fullmatch(f"{abs(value):.0f}"):
+            if (
+                count > max(1, _SHARE * len(column))
+                and gap > _FAR * spread
+                and _LIKE_MISSING.fullmatch(f"{abs(value):.0f}")
+            ):
                 found.setdefault(float(value), []).append(used_feature)
                 position = (grid.cuts_of(used_feature) - value) / (next_value - value)
                 if ((position > 0.1) & (position < 0.9)).any():

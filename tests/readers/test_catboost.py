@@ -180,3 +180,20 @@ def test_custom_objective():
     assert_allclose(
         total(GlexDecomposer(model, max_interaction=None).fit(X), X), margin_of(model, X), **FLOAT64
     )
+
+
+def test_splits_at_minus_infinity_cannot_be_written():
+    rows = np.random.default_rng(0).normal(size=(300, 2)).round(1)
+    target = rows[:, 0] * rows[:, 1]
+    model = cb.CatBoostRegressor(iterations=5, silent=True, allow_writing_files=False)
+    model.fit(np.where(rows < -1, -np.inf, rows), target)
+    with pytest.raises(
+        ValueError, match=r"as JSON, since it splits at -inf.*Replace -inf by a finite number"
+    ):
+        GlexDecomposer(model).fit(rows)
+    above = np.where(rows > 1, np.inf, rows)
+    model.fit(above, target)
+    decomposer = GlexDecomposer(model).fit(above)
+    assert_allclose(
+        total(decomposer, above)[:, 0], model.predict(above), rtol=0, atol=1e-12
+    )  # Sums of 5 trees.
