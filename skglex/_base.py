@@ -26,7 +26,7 @@ from skglex._input import (
     take_rows,
 )
 from skglex._kernels import report_compilations
-from skglex._leaves import BackgroundLike
+from skglex._leaves import BackgroundLike, NoBackground
 from skglex._prefit import is_fitted, resolve_estimator, tree_model, unwrap_frozen, uses_prefit
 from skglex._readers import is_probability_average, register_treelite_pickling, require_reader
 from skglex._utils import Execution, VersionedState
@@ -144,6 +144,29 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             self.background_ = Bunch(rows=range(background.n_rows), weights=None)
         self._fitted = fitted.with_background(background, rows, take_rows(X, rows[:1]), self.weighting)
         return X, Xt
+
+    def _read_without_rows(self, y: Any) -> None:
+        """Read a fitted model without a background, which path-dependent weights do not need."""
+        if self.weighting != "path_dependent" or not uses_prefit(self.estimator, self.prefit, y):
+            raise ValueError(
+                "fit got no rows X. They are optional only for weighting='path_dependent' and a fitted estimator, "
+                "whose covers are the weights. Pass X, the background over which features are averaged out"
+            )
+        read = require_reader(tree_model(self.estimator))
+        self.estimator_, _ = resolve_estimator(self.estimator, self.prefit, None, y, None, {}, owner=self)
+        fitted, _ = read_model(read, self.estimator_, None, missing=self.missing, path_dependent=True)
+        self._fitted = fitted.with_background(NoBackground(), np.empty(0, np.int64), None, self.weighting)
+        first = fitted.preprocess or fitted.model
+        self.n_features_in_ = int(getattr(first, "n_features_in_", fitted.source.input.n_features))
+        state = {
+            "feature_names_in_": getattr(first, "feature_names_in_", fitted.source.input.feature_names),
+            "classes_": fitted.source.response.classes,
+        }
+        for name, value in state.items():
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, np.asarray(value, dtype=object if name == "feature_names_in_" else None))
+        self.background_ = Bunch(rows=np.empty(0, np.int64), weights=np.empty(0))
 
     def _trace_columns(self, X: Any) -> RawMap:
         """Return which of the model's columns change with which raw columns; X are the rows passed to `fit`."""

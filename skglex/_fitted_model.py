@@ -398,7 +398,7 @@ def read_model(
     estimator : object
         The fitted model, or a pipeline that ends in it.
     X : array, sparse matrix or data frame
-        Checked rows, before the preprocessing.
+        Checked rows, before the preprocessing; None if there are none.
     missing : float
         The value that counts as missing besides NaN, for a model that does not store it.
     path_dependent : bool
@@ -410,7 +410,7 @@ def read_model(
     FittedModel
         The model without a background.
     Xt : array, sparse matrix or data frame
-        X after the preprocessing.
+        X after the preprocessing, or None.
     """
     *steps, model = steps_of(estimator)
     preprocess = make_pipeline(*steps) if steps else None
@@ -421,13 +421,14 @@ def read_model(
             source = _read_with_missing(source, model, missing)
     _check_leaf_values(source, model)
     fitted = FittedModel(model, preprocess, source, [])
-    Xt = fitted.to_model_space(X)
+    Xt = None if X is None else fitted.to_model_space(X)
     if is_frame(Xt):
         source = replace(source, input=replace(source.input, categories=categories_of(Xt, source.input)))
     names = _name_features(Xt, preprocess, source)
     fitted = replace(fitted, source=source, feature_names=names, sparse=sp.issparse(Xt))
-    fitted.check_columns(Xt)
-    fitted = replace(fitted, source=replace(source, input=name_categories(Xt, source.input, fitted.grid)))
+    if Xt is not None:
+        fitted.check_columns(Xt)
+        fitted = replace(fitted, source=replace(source, input=name_categories(Xt, source.input, fitted.grid)))
     if path_dependent:
         if source.ensemble.path_ratio is None:
             raise ValueError(
@@ -484,4 +485,4 @@ def _name_features(Xt: Any, preprocess: Any, source: SourceModel) -> list[str]:
         return frame_names(Xt)
     if source.input.feature_names:
         return list(source.input.feature_names)
-    return [f"x{i}" for i in range(Xt.shape[1])]
+    return [f"x{i}" for i in range(source.input.n_features)]
