@@ -94,7 +94,7 @@ def require_reader(model: Any) -> Callable[[Any], SourceModel]:
     """Return the reader of a model; raise a TypeError if there is none."""
     reader = find_reader(model)
     if reader is None:
-        parts = [f"`.{name}` (a {kind})" for name, kind in _readable_parts(model).items()]
+        parts = [f"`.{name}` ({kind})" for name, kind in _readable_parts(model).items()]
         if parts:
             raise TypeError(
                 f"cannot read a {type(model).__name__} into leaves, but it has parts that can be read. Pass "
@@ -124,12 +124,12 @@ def describe_subclass(model: Any) -> str | None:
     for klass in type(model).__mro__:
         base = klass.__module__
         if any(f"{base}.".startswith(f"{path}.") for path in _READERS):
-            if base.partition(".")[0] == package:
+            library = base.partition(".")[0]
+            if library == package:
                 return None
             return (
-                f"{type(model).__name__} is a class of {package} that derives from {klass.__name__} of "
-                f"{base.partition('.')[0]}, but it does not predict the sum of its trees. Pass a {klass.__name__} or "
-                "another model that does"
+                f"{type(model).__name__} is a class of {package} that derives from {klass.__name__} of {library}, but "
+                f"it does not predict the sum of its trees. Pass a model of {library} itself, or another that does"
             )
     return None
 

@@ -197,7 +197,7 @@ class Detector:
 
 def test_subclasses_of_other_packages_say_so():
     X = np.random.default_rng(0).normal(size=(40, 2))
-    says = r"is a class of tests that derives from RandomForestRegressor of sklearn, .* Pass a RandomForestRegressor"
+    says = r"is a class of tests that derives from RandomForestRegressor of sklearn, .* Pass a model of sklearn itself"
     with pytest.raises(AdditivityError, match=f"Doubled {says}") as caught:
         GlexDecomposer(Doubled(2, random_state=0).fit(X, X[:, 0])).fit(X)
     assert "report" not in str(caught.value)
@@ -208,6 +208,6 @@ def test_subclasses_of_other_packages_say_so():
 def test_wrappers_name_the_parts_that_can_be_read():
     X = np.random.default_rng(0).normal(size=(40, 2))
     detector = Detector().fit(X)
-    with pytest.raises(TypeError, match=r"parts that can be read. Pass `\.detector_` \(a IsolationForest\)$"):
+    with pytest.raises(TypeError, match=r"parts that can be read. Pass `\.detector_` \(IsolationForest\)$"):
         GlexDecomposer(detector).fit(X)
     assert GlexDecomposer(detector.detector_).fit(X).transform(X).shape[0] == 40
