@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -29,7 +30,9 @@ from skglex._decomposition import (
     warn_of_remainder,
 )
 from skglex._input import (
+    as_numpy,
     column_names,
+    find_one_hot_groups,
     group_features,
     output_names,
     resolve_features,
@@ -304,6 +307,9 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         names = self._fitted.feature_names
         groups = raw.groups(names) if isinstance(self.feature_groups, str) else self.feature_groups
         self._groups = group_features(groups, names, raw.by_name())
+        if self._fitted.background.n_rows == len(self._fitted.background_rows):
+            one_hot = find_one_hot_groups(Xt, self._fitted.source.input, self._groups)
+            self._groups = replace(self._groups, one_hot=one_hot)
         self.feature_groups_ = self._groups.members
         self._decomposition = self._decompose(Xt)
         if self.weighting == "empirical":
@@ -859,7 +865,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         """Evaluate one component at rows."""
         listed, position = self._find(members)
         needed = np.flatnonzero(np.isin(self._groups.of_feature, members))
-        X = self._fitted.fill_others(X, needed, getattr(self, "feature_names_in_", None))
+        X = self._fitted.fill_others(as_numpy(X), needed)
 
         def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))

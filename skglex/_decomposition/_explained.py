@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._input import column_names
+from skglex._input import as_numpy, column_names, row_of_series
 from skglex._utils import Execution
 
 if TYPE_CHECKING:
@@ -90,6 +90,12 @@ class Explained:
     def squeeze(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Drop the last axis if there is a single output."""
         return values[..., 0] if self.n_outputs == 1 else values
+
+    def as_rows(self, X: Any) -> Any:
+        """Return rows as an array, a sparse matrix or a data frame; a series or a flat array is one row."""
+        X = row_of_series(as_numpy(X), self.fitted.row)
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        return X.reshape(1, -1) if isinstance(X, np.ndarray) and X.ndim == 1 else X
 
     def check(self, X: Any) -> Any:
         """Check rows, and take them through the preprocessing."""

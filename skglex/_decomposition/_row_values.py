@@ -45,20 +45,17 @@ class OneHot:
 
 
 def one_hot_columns(view: Explained, group: str, used: NDArray[np.int64]) -> OneHot | None:
-    """Return columns of a group as a one-hot encoding; None if they are no such.
-
-    They are one if every row of the background has in each column the bin of 1, that of 0, or (for sparse rows) that of
-    missing values, and at most one column has the bin of 1.
-    """
+    """Return columns of a group as a one-hot encoding; None if they are no such, or equal to the model."""
     grid = view.grid
-    # Stored components have no rows of the background.
-    if grid.categorical[used].any() or not hasattr(view.background, "average"):
+    if group not in view.groups.one_hot:
         return None
     ends = grid.bin(np.tile([0.0, 1.0], (len(grid.features), 1)))[used].astype(np.int64)
-    off: NDArray[np.int64] = ends[:, 0]
-    on: NDArray[np.int64] = ends[:, 1]
-    if view.fitted.zero_is_missing:
-        off = np.asarray(grid.n_bins[used] - 1, dtype=np.int64)
+    off, on = ends[:, 0], ends[:, 1]
+    spec = view.source.input
+    zeros_are_missing = np.isin(grid.features[used], list(spec.missing_zeros))
+    if spec.missing == 0 or view.fitted.zero_is_missing:
+        zeros_are_missing[:] = True
+    off = np.where(zeros_are_missing, grid.n_bins[used] - 1, off)
     count = partial(_count_one_hot, used=used, on=on, off=off)
     shares = view.background.average(count)
     if shares[-1] > 0 or (on == off).any():
@@ -129,8 +126,8 @@ def row_values(view: Explained, X: Any) -> tuple[NDArray[np.float64], dict[int, 
     texts : dict of int to ndarray of shape (n_samples,), object
         For every player with categories: the categories themselves. For a group without a single value: "(group)".
     """
+    X = view.as_rows(X)
     rows = view.check(X)
-    X = X if hasattr(X, "shape") else np.asarray(X)
     Xt = rows.toarray() if sp.issparse(rows) else rows
     data = np.full((Xt.shape[0], len(view.groups.names)), np.nan)
     texts: dict[int, NDArray[np.object_]] = {}

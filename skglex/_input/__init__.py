@@ -16,13 +16,14 @@ from skglex._input._feature_names import (
     output_names,
     resolve_features,
 )
-from skglex._input._origins import Origin, RawMap, find_outputs_of_all, trace_columns
+from skglex._input._origins import Origin, RawMap, find_one_hot_groups, find_outputs_of_all, trace_columns
 from skglex._input._raw_columns import RawColumns, expand_groups, find_outputs
 from skglex._input._rows import (
     as_dense,
     as_numpy,
     check_rows,
     fill_columns,
+    frame_names,
     is_frame,
     row_of_series,
     take_rows,
@@ -48,8 +49,10 @@ __all__ = [
     "column_values",
     "expand_groups",
     "fill_columns",
+    "find_one_hot_groups",
     "find_outputs",
     "find_outputs_of_all",
+    "frame_names",
     "group_features",
     "is_categorical",
     "is_frame",

@@ -19,6 +19,7 @@ from skglex._input import (
     InputSpec,
     bin_all,
     check_rows,
+    frame_names,
     group_features,
     is_frame,
     output_names,
@@ -472,7 +473,7 @@ class StoredComponents:
                 f"X has {X.shape[1]} features, but the model of the components has {len(self.feature_names)}: "
                 f"{self.feature_names[:20]}. Pass X with these columns"
             )
-        if is_frame(X) and self._named and [str(name) for name in X.columns] != self.feature_names:
+        if is_frame(X) and self._named and frame_names(X) != self.feature_names:
             raise ValueError(
                 f"X has the columns {list(X.columns)}, but the model of the components has {self.feature_names}. Pass "
                 "X with these columns, in this order"

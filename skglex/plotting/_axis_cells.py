@@ -28,8 +28,8 @@ class Rows:
     def __init__(self, decomposer: Any, X: Any) -> None:
         self.decomposer = decomposer
         self.view = explained(decomposer)
-        self.X = X if hasattr(X, "shape") else np.asarray(X)
-        self.checked = self.view.check(X)
+        self.X = self.view.as_rows(X)
+        self.checked = self.view.check(self.X)
 
     @cached_property
     def bins(self) -> NDArray[Any]:
@@ -122,9 +122,10 @@ def cells_of_player(decomposer: Any, player: str) -> list[AxisCells]:
     columns = view.groups.columns_of(player)
     used = np.flatnonzero(np.isin(view.grid.features, columns))
     names = [view.feature_names[i] for i in view.grid.features[used]]
-    if len(used) == 1:
+    if len(columns) == 1:
         cells = cells_of_axis(decomposer, decomposer.feature_axis(names[0]))
-        return [replace(cells, feature=player) if view.groups.members else cells]
+        name = player if player in view.groups.members else cells.feature
+        return [replace(cells, feature=name, table_bins=None)]
     axes = []
     rest = set(used.tolist())
     for origin in view.fitted.raw.origins:
@@ -136,7 +137,9 @@ def cells_of_player(decomposer: Any, player: str) -> list[AxisCells]:
         axes.append(_of_one_hot_columns(one_hot, player))
         rest = set()
     left = [view.feature_names[view.grid.features[i]] for i in sorted(rest)]
-    axes += [cells_of_axis(decomposer, decomposer.feature_axis(name)) for name in left]
+    axes += [
+        replace(cells_of_axis(decomposer, decomposer.feature_axis(name)), table_bins=None) for name in left
+    ]
     return [replace(axes[0], feature=player)] if len(axes) == 1 else axes
 
 
@@ -176,7 +179,7 @@ def component_values(view: Explained, component: Component, axes: list[AxisCells
     """Return a component's values in all combinations of cells: shape (n_cells, ..., n_outputs)."""
     shape = tuple(axis.n_cells for axis in axes)
     table_bins = [axis.table_bins for axis in axes if axis.table_bins is not None]
-    if len(table_bins) == len(axes) == len(component.features):
+    if len(table_bins) == len(axes):
         return component.values[np.ix_(*table_bins)].reshape(*shape, view.n_outputs)
     out = np.empty((view.n_outputs, int(np.prod(shape))))
     for start in range(0, out.shape[1], _CELLS_AT_A_TIME):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def draw_panel(
         return _draw_map(ax, panel, colours, names)
     remove_frame(ax)
     ax.axhline(0, color="0.5", lw=0.8, zorder=1)
-    ax.set_ylabel(label)
+    ax.set_ylabel(label, fontsize="small" if ax.figure.bbox.height / ax.figure.dpi < 3.4 else "medium")
     draw = {"steps": _draw_steps, "bars": _draw_bars, "lines": _draw_lines, "grouped bars": _draw_groups}
     draw[panel.kind](ax, panel)
     if len(panel.views) == 2 and legend:
@@ -56,10 +57,11 @@ def note_flat_panel(ax: Any, panel: Panel, limits: tuple[float, float]) -> None:
     """Write the range of a component into its panel if the common scale makes it flat."""
     low, high = float(panel.values.min(initial=0)), float(panel.values.max(initial=0))
     if 0 < high - low < FLAT * (limits[1] - limits[0]):
+        text = f"from {number(low)} to {number(high)}: flat on the common scale"
         ax.text(
             0.98,
             0.97,
-            f"from {number(low)} to {number(high)}:\nflat on the common scale",
+            textwrap.fill(text, max(int(_width(ax) / 5.2), 8)),
             transform=ax.transAxes,
             ha="right",
             va="top",
@@ -179,7 +181,8 @@ def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str =
         n for n in range(len(labels), 0, -1) if n == 1 or _legend_width(labels, n) < 1.05 * _width(ax)
     )
     n_rows = math.ceil(len(labels) / n_cols)
-    ax.set_title(title, loc="left", fontsize="medium", pad=6 + 12.5 * n_rows)
+    if title:
+        ax.set_title(title, loc="left", fontsize="medium", pad=6 + 12.5 * n_rows)
     return ax.legend(
         handles,
         labels,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition import explained, sum_by_feature_and_order
+from skglex.plotting._draw import legend_above
 from skglex.plotting._style import (
     COLOURS,
     TIMES,
@@ -199,7 +200,7 @@ class ImportanceDisplay:
                 lw=0.8,
                 label="SHAP",
             )
-        self.ax_.legend(loc="lower right", fontsize="small")
+        legend_above(self.ax_, *self.ax_.get_legend_handles_labels())
 
 
 def _of_output(values: NDArray[np.float64], position: int | None) -> NDArray[np.float64]:

@@ -127,7 +127,7 @@ class WaterfallDisplay:
         require_matplotlib()
         view = explained(decomposer)
         position = view.output_position(output, "output")
-        row = take_rows(X if hasattr(X, "shape") else np.asarray(X), np.array([0]))
+        row = take_rows(view.as_rows(X), np.array([0]))
         bins = view.fitted.bins(view.check(row), view.execution)
         values = view.component_values(view.listed, bins)[position, :, 0]
         margins = view.decomposition.margins(bins, view.execution)[:, 0]
@@ -177,7 +177,7 @@ class WaterfallDisplay:
         n = len(self.values)
         total = self.intercept + float(self.values.sum())
         names, own_figure = Names(), ax is None
-        word = names.write(self.label, 34)
+        word = names.write(self.label, 44)
         last = f"{word}: {number(total)}" + (f"\n{plain_text(self.response)}" if self.response else "")
         steps = [_break_line([names.write(part, 40) for part in name.split(_AND)]) for name in self.names]
         ticks = [f"intercept: {number(self.intercept)}", *steps, last]

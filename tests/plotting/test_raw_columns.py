@@ -11,6 +11,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import GlexDecomposer
 from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
+from skglex.plotting._axis_cells import Rows, cells_of_component
 from tests.plotting.drawn import bars, stairs
 
 pytest.importorskip("matplotlib")
@@ -199,3 +200,24 @@ def test_values_in_a_waterfall(grouped, plain):
         assert f"{feature} = {X[feature][3]}" in names
     assert f"age = {X['age'][3]}" in ", ".join(WaterfallDisplay.from_decomposer(plain, X[3:], k=20).names)
     assert "age" in ImportanceDisplay.from_decomposer(plain, "order").names
+
+
+@pytest.mark.parametrize("groups", ["auto", None, {"place": ["city", "sex"]}])
+@pytest.mark.parametrize("dense", [True, False])
+def test_every_panel_has_the_components_values(groups, dense, plt):
+    """Each row of the background is in a cell whose value is the component's value of the row, to the bit."""
+    decomposer = GlexDecomposer(pipeline(sparse_output=not dense), max_interaction=3, feature_groups=groups)
+    decomposer.fit(X)
+    rows = Rows(decomposer, X)
+    checked = 0
+    for component in decomposer.strongest_components(40):
+        if len(cells_of_component(decomposer, component)) > 2:
+            continue
+        (panel,) = draw(decomposer, component, X=X, subsample=0).panels
+        plt.close("all")
+        cells = [view.cell_of(rows) for view in panel.views]
+        assert all((cell >= 0).all() for cell in cells)
+        if not any(len(members) > 1 for view in panel.views for members in view.cells):
+            np.testing.assert_array_equal(panel.values[tuple(cells)], component.evaluate(X))
+            checked += 1
+    assert checked > 3
