@@ -697,7 +697,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             categories = self._fitted.source.input.categories.get(position)
             edges = codes if categories is None else categories[codes]
         else:
-            edges = grid.edges(used_feature)[: grid.n_reached(used_feature) - 1]
+            edges = np.unique(grid.edges(used_feature)[: grid.n_reached(used_feature) - 1])
         return Axis(self._fitted.feature_names[position], edges, categorical, len(edges) + 1)
 
     def background_weights(self, axis: Axis) -> NDArray[np.float64]:

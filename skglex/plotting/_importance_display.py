@@ -65,7 +65,7 @@ class ImportanceDisplay:
     >>> decomposer = GlexDecomposer(model).fit(X)
     >>> display = ImportanceDisplay.from_decomposer(decomposer, kind="order")
     >>> display.heights.shape
-    (4, 4)
+    (4, 2)
     >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """

@@ -161,7 +161,8 @@ def test_one_row_one_column_one_term(weighting):
         np.testing.assert_allclose(decomposer.intercept_, model.predict(X[:1])[0], rtol=0, atol=1e-5)
         np.testing.assert_allclose(decomposer.transform(X[:1]), 0, atol=1e-12)
     # The model may have no term.
-    decomposer = GlexDecomposer(xgb.XGBRegressor(**SMALL).fit(X, np.ones(len(X))), weighting=weighting).fit(X)
+    constant = xgb.XGBRegressor(**SMALL).fit(X, np.ones(len(X)))
+    decomposer = GlexDecomposer(constant, weighting=weighting, max_interaction=None).fit(X)
     assert decomposer.transform(X).shape == (len(X), 0)
     assert decomposer.strongest_components() == []
     # A single stump has one term.
