@@ -24,18 +24,19 @@ def pack_row(row: Any) -> Any:
 
 def unpack_row(packed: Any) -> Any:
     """Return the row that `pack_row` packed."""
-    match packed:
-        case ("pandas", names, columns):
-            import pandas as pd
+    if not isinstance(packed, tuple):
+        return packed
+    container, *content = packed
+    if container == "polars":
+        import polars as pl
 
-            row = pd.concat([_unpack_column(column) for column in columns], axis=1)
-            row.columns = pd.Index(names, tupleize_cols=True)
-            return row
-        case ("polars", content):
-            import polars as pl
+        return pl.read_ipc(BytesIO(content[0]))
+    import pandas as pd
 
-            return pl.read_ipc(BytesIO(content))
-    return packed
+    names, columns = content
+    row = pd.concat([_unpack_column(column) for column in columns], axis=1)
+    row.columns = pd.Index(names, tupleize_cols=True)
+    return row
 
 
 def pack_index(index: Any) -> Any:
