@@ -90,7 +90,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         ``"empirical"``: E_l(U) is the weighted share of background rows that satisfy the leaf's conditions on U,
         under the joint distribution [2]_. Partial dependence then equals the brute-force version, and SHAP values are
         interventional. ``"path_dependent"``: E_l(U) is the product of the cover ratios along the leaf's path, as in
-        XGBoost's ``pred_contribs``.
+        XGBoost's ``pred_contribs``. The covers are those that the model stores; shap counts them again if
+        ``TreeExplainer`` gets data.
     max_interaction : int, default=2
         Maximum order of the components that `transform` and ``components_`` list; the others are in the remainder.
         None: all orders. Any component is available by name: ``decomposer["a", "b", "c"]``. SHAP values, SHAP

@@ -52,6 +52,11 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
     --------
     GlexDecomposer.shap_values : The values as an array.
 
+    Notes
+    -----
+    With path-dependent weights the values are those of ``shap.TreeExplainer(model)``. An explainer that gets data and
+    ``feature_perturbation="tree_path_dependent"`` counts the covers of that data, so its values differ.
+
     Examples
     --------
     >>> import numpy as np

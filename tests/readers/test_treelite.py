@@ -207,6 +207,7 @@ class TestContract(ReaderContract):
     without_walk = tuple(BUILT)
     without_onnx = ("one leaf",)
     saved = ("single", "less or equal", "categories", "targets by classes")
+    with_skops = False
     float32 = True
 
     def margin(self, model, rows):
