@@ -155,6 +155,9 @@ def test_native_categories_that_no_split_names():
     np.testing.assert_array_equal(bars(display.ax_), decomposer["sex"].evaluate(rows))
     assert len(display.ax_.lines[-1].get_xdata()) == 200
     np.testing.assert_allclose(display.panels[0].views[0].shares.sum(), 1)
+    # The other way round, the split names the second category.
+    model.fit(Z, (X["sex"] == "Male") & (X["age"] > 40))
+    assert labels(draw(GlexDecomposer(model).fit(Z), "sex").ax_) == ["Female", "Male"]
 
 
 def test_an_ordinal_encoder_keeps_its_categories():
