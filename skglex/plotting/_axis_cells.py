@@ -154,7 +154,8 @@ def cells_of_axis(decomposer: Any, axis: Axis) -> AxisCells:
     plain = AxisCells(
         feature=axis.feature,
         used_features=np.array([used]),
-        bins=np.unique(along, return_index=True)[1][None],
+        # No number is between two thresholds that are equal in the model's dtype: the next bin stands for theirs.
+        bins=np.searchsorted(along, np.arange(axis.n_bins))[None],
         shares=decomposer.background_weights(axis),
         find=lambda rows: along[rows.bins[used]],
         missing=axis.missing,
