@@ -30,7 +30,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import FeatureRemover
 from skglex.datasets import load_adult
-from skglex.inspection import group_difference, group_statistics
+from skglex.inspection import group_difference, group_statistics, make_group_scorer
 
 FEATURES = ["age", "workclass", "education", "education-num", "hours-per-week", "sex"]
 WORDS = ["workclass", "education", "sex"]
@@ -128,18 +128,14 @@ print(f"Picture: {picture}")
 # ``FeatureRemover`` is an estimator of the same kind as its model, so a search can tune it. ``strength`` is the
 # part of the effect of sex that is removed (0 nothing, 1 all), and ``estimator__max_depth`` is a parameter of the
 # classifier. There are two scores: the accuracy, and the difference of the selection rates. A selection rate is the
-# share of rows with a predicted income above 50,000. Among the candidates that halve the difference, the search
+# share of rows with a predicted income above 50,000. ``make_group_scorer`` makes the second score, which is minus the
+# difference, since a search looks for large scores. Among the candidates that halve the difference, the search
 # chooses the most accurate one. With ``refit="accuracy"`` it would choose not to remove anything.
-
-
-def selection_difference(estimator, X, y):
-    """Return the share of men who are predicted to earn more than 50,000, minus the share of women."""
-    return group_difference(estimator.predict(X), X["sex"], reference=0, statistic="mean")
 
 
 def most_accurate_of_the_fair(results):
     """Return the position of the best accuracy among those whose difference is at most half of the largest."""
-    difference = results["mean_test_difference"]
+    difference = -results["mean_test_difference"]
     fair = difference <= 0.5 * difference.max()
     return int(np.where(fair, results["mean_test_accuracy"], -np.inf).argmax())
 
@@ -149,7 +145,7 @@ classifier = XGBClassifier(n_estimators=100, learning_rate=0.1, n_jobs=1)
 search = GridSearchCV(
     FeatureRemover(classifier, "sex"),
     {"strength": STRENGTHS, "estimator__max_depth": DEPTHS},
-    scoring={"accuracy": "accuracy", "difference": selection_difference},
+    scoring={"accuracy": "accuracy", "difference": make_group_scorer("rate", groups="sex")},
     refit=most_accurate_of_the_fair,
     cv=StratifiedKFold(3, shuffle=True, random_state=0),
 ).fit(X, y)
@@ -162,6 +158,7 @@ results = pd.DataFrame(search.cv_results_).rename(
         "mean_test_difference": "difference",
     }
 )
+results["difference"] *= -1
 print("Accuracy / difference of the selection rates, by depth and strength")
 cells = results["accuracy"].map("{:.3f}".format) + " / " + results["difference"].map("{:.3f}".format)
 print(results.assign(cells=cells).pivot(index="max_depth", columns="strength", values="cells").to_string())

@@ -12,10 +12,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from skglex._dask import partitions_of
-from skglex._fitted_model import FittedModel, read_model, takes_objects
+from skglex._fitted_model import FittedModel, check_names, read_model, takes_objects
 from skglex._input import (
     RawMap,
     as_dense,
@@ -115,7 +115,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             X = check_rows(X, lambda: takes_objects(tree_model(self.estimator)))
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
-        X = validate_data(self, X, skip_check_array=True)
+        check_names(self, X, reset=True)
         weight = None if sample_weight is None else _check_weight(sample_weight, X)
         read = require_reader(tree_model(self.estimator))
         self.estimator_, classes = resolve_estimator(

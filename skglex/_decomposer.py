@@ -30,6 +30,7 @@ from skglex._decomposition import (
     warn_of_remainder,
 )
 from skglex._input import (
+    as_numpy,
     column_names,
     find_one_hot_groups,
     group_features,
@@ -695,7 +696,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             categories = self._fitted.source.input.categories.get(position)
             edges = codes if categories is None else categories[codes]
         else:
-            edges = grid.edges(used_feature)[: grid.n_reached(used_feature) - 1]
+            edges = np.unique(grid.edges(used_feature)[: grid.n_reached(used_feature) - 1])
         return Axis(self._fitted.feature_names[position], edges, categorical, len(edges) + 1)
 
     def background_weights(self, axis: Axis) -> NDArray[np.float64]:
@@ -863,7 +864,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         """Evaluate one component at rows."""
         listed, position = self._find(members)
         needed = np.flatnonzero(np.isin(self._groups.of_feature, members))
-        X = self._fitted.fill_others(X, needed, getattr(self, "feature_names_in_", None))
+        X = self._fitted.fill_others(as_numpy(X), needed)
 
         def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
             out = np.empty((self._n_outputs, bins.shape[1]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from skglex._input import (
     categories_of,
     check_rows,
     fill_columns,
+    frame_names,
     is_frame,
     iter_bins,
     map_chunks,
@@ -126,18 +128,32 @@ class FittedModel:
         X = row_of_series(as_numpy(X), self.row)
         if self.preprocess is None:
             X = check_rows(X, partial(takes_objects, self.model))
-        X = validate_data(estimator, X, reset=False, skip_check_array=True)
+        if self._lacks_columns(X):
+            # The preprocessing may drop the columns that X lacks.
+            with suppress(KeyError, ValueError):
+                Xt = self.to_model_space(X)
+                self.check_columns(Xt)
+                return Xt
+        check_names(estimator, X, reset=False)
         Xt = self.to_model_space(X)
         self.check_columns(Xt)
         return Xt
 
-    def fill_others(self, X: Any, needed: NDArray[np.int64], names: Any) -> Any:
+    def _lacks_columns(self, X: Any) -> bool:
+        """Return whether X has some columns of the data frame passed to `fit`, in its order, but not all."""
+        if self.preprocess is None or not (is_frame(X) and is_frame(self.row)):
+            return False
+        names, known = frame_names(X), frame_names(self.row)
+        return names != known and names == [name for name in known if name in names]
+
+    def fill_others(self, X: Any, needed: NDArray[np.int64]) -> Any:
         """Fill the columns that a data frame lacks, but the model's columns ``needed`` do not depend on.
 
-        The values come from a background row. ``names`` are those of the columns passed to `fit`, or None.
+        The values come from a background row.
         """
-        if not is_frame(X) or names is None or X.shape[1] == len(names):
+        if not (is_frame(X) and is_frame(self.row)) or X.shape[1] == self.row.shape[1]:
             return X
+        names = frame_names(self.row)
         if self.preprocess is None:
             outputs: list[Any] = [(i,) for i in range(len(names))]
         else:
@@ -145,11 +161,10 @@ class FittedModel:
         if not set(needed.tolist()) <= {i for columns in outputs for i in columns}:
             return X
         others = [i for i, columns in enumerate(outputs) if not set(columns) & set(needed.tolist())]
-        present = {str(name) for name in X.columns}
-        absent = [i for i in others if str(names[i]) not in present]
-        X = fill_columns(X, absent, self.row, names, numbers=True)
-        column_of = {str(column): column for column in X.columns}
-        return X[[column_of[name] for name in map(str, names)]] if len(column_of) == len(names) else X
+        present = frame_names(X)
+        X = fill_columns(X, [i for i in others if names[i] not in present], self.row, numbers=True)
+        label_of = dict(zip(frame_names(X), X.columns))
+        return X[[label_of[name] for name in names]] if set(label_of) == set(names) else X
 
     def to_model_space(self, X: Any) -> Any:
         """Apply the preprocessing to rows."""
@@ -171,8 +186,12 @@ class FittedModel:
         if len(set(names)) < len(names):
             repeated = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"X has {names.count(repeated)} columns with the name {repeated!r}. Rename them")
-        model_names = [str(name).replace(" ", spec.spaces_become) for name in names]
-        if spec.feature_names and model_names != spec.feature_names:
+        # CatBoost writes the labels of a MultiIndex as tuples.
+        accepted = [
+            [name.replace(" ", spec.spaces_become) for name in written]
+            for written in (frame_names(Xt), list(map(str, names)))
+        ]
+        if spec.feature_names and spec.feature_names not in accepted:
             raise ValueError(
                 "The feature names should match those that were passed during fit: X has the columns "
                 f"{names}, but the model was trained on {spec.feature_names}. Pass these columns in this order"
@@ -322,6 +341,17 @@ class FittedModel:
         return Background(bins, weight)
 
 
+def check_names(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Compare the number and the names of columns with those in `fit`, as scikit-learn does, or store them.
+
+    scikit-learn raises if only some labels are strings, although models accept them. Such names are not stored.
+    """
+    mixed = is_frame(X) and len({isinstance(label, str) for label in X.columns}) > 1
+    validate_data(
+        estimator, np.broadcast_to(0.0, X.shape) if mixed else X, reset=reset, skip_check_array=True
+    )
+
+
 def takes_objects(model: Any) -> bool:
     """Return whether a model accepts arrays of strings: CatBoost does, and histogram boosting that encodes categories.
 
@@ -403,7 +433,7 @@ def _name_features(Xt: Any, preprocess: Any, source: SourceModel) -> list[str]:
         if names is not None:
             return [str(name) for name in names]
     if is_frame(Xt):
-        return [str(name) for name in Xt.columns]
+        return frame_names(Xt)
     if source.input.feature_names:
         return list(source.input.feature_names)
     return [f"x{i}" for i in range(Xt.shape[1])]

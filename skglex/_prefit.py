@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, has_fit_parameter
 
-from skglex._readers import encodes_labels
+from skglex._readers import encodes_labels, predicting_steps
 from skglex._utils import warn_user
 
 # Names of the offset of rows in `fit` of XGBoost, LightGBM and CatBoost.
@@ -33,11 +33,15 @@ def unwrap_frozen(estimator: Any) -> Any:
 
 
 def steps_of(estimator: Any) -> list[Any]:
-    """Return the steps of a pipeline; the last one is the tree model. A pipeline at its end is unpacked too."""
+    """Return the steps with which a pipeline predicts; the last one is the tree model.
+
+    A pipeline at its end is unpacked too.
+    """
     model = unwrap_frozen(estimator)
     if not isinstance(model, Pipeline):
         return [model]
-    return [*(step for _, step in model.steps[:-1]), *steps_of(model.steps[-1][1])]
+    *steps, last = predicting_steps(model)
+    return [*steps, *steps_of(last)]
 
 
 def tree_model(estimator: Any) -> Any:
@@ -211,6 +215,11 @@ def _encode(labels: Any, classes: NDArray[Any], what: str) -> NDArray[np.int64]:
 def _weight_params(estimator: Any, weight: NDArray[np.float64]) -> dict[str, Any]:
     """Return the keyword argument by which an estimator's ``fit`` accepts sample weights, if it does."""
     if isinstance(estimator, Pipeline):
+        if len(predicting_steps(estimator)) < len(estimator.steps):
+            raise ValueError(
+                "sample_weight has one value per row of X, but a sampler in the pipeline draws other rows before the "
+                "model is fitted. Fit the pipeline first, and pass it fitted: sample_weight then weights the background"
+            )
         name, last = estimator.steps[-1]
         return {f"{name}__{key}": value for key, value in _weight_params(last, weight).items()}
     if has_fit_parameter(estimator, "qid"):

@@ -24,6 +24,7 @@ from skglex._input import (
     expand_groups,
     fill_columns,
     find_outputs,
+    frame_names,
     is_frame,
     list_features,
     resolve_features,
@@ -110,9 +111,10 @@ class FeatureRemover(BaseTreeModelEstimator):
         the output of the booster; or a ``FrozenEstimator``. The documentation lists the supported models.
     features : str, int, list of these, mask or callable
         The features to remove: names, positions, a boolean mask, names of ``feature_groups``, or a callable that
-        gets the data frame (such as ``sklearn.compose.make_column_selector``). For a pipeline, a name is first
-        searched in the raw columns, then in the columns after the preprocessing. With a raw column, every column
-        after the preprocessing is removed that changes when the raw column is permuted on the background.
+        gets the data frame (such as ``sklearn.compose.make_column_selector``). An integer is the column with this
+        label if the data frame has one, otherwise a position. For a pipeline, a name is first searched in the raw
+        columns, then in the columns after the preprocessing. With a raw column, every column after the preprocessing
+        is removed that changes when the raw column is permuted on the background.
     weighting : {"empirical", "path_dependent"}, default="empirical"
         How the removed features are averaged out: over the background rows, or by the cover ratios along the model's
         paths. If features are dependent, only ``"empirical"`` removes the whole direct effect.
@@ -564,7 +566,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         """Return the positions of the removed features; store the raw columns that `predict` no longer needs."""
         raw_names = self._fitted.feature_names
         if is_frame(X):
-            raw_names = [str(name) for name in X.columns]
+            raw_names = frame_names(X)
         elif self._fitted.preprocess is not None:
             raw_names = [f"x{i}" for i in range(X.shape[1])]
         names = self._fitted.feature_names
@@ -666,15 +668,15 @@ class FeatureRemover(BaseTreeModelEstimator):
         # `strength` may be changed after `fit`, so it is validated again.
         constraint = {"strength": self._parameter_constraints["strength"]}
         validate_parameter_constraints(constraint, {"strength": self.strength}, type(self).__name__)
-        names = getattr(self, "feature_names_in_", None)
+        row = self._fitted.row
         if self.strength == 1:
             # The preprocessing or the model may reject some numbers, even in removed columns.
             numbers = self._fitted.preprocess is not None or bool(self._fitted.source.input.finite)
             # A background row replaces removed columns, which may be absent or contain any values.
-            X = fill_columns(as_numpy(X), self._raw_removed, self._fitted.row, names, numbers=numbers)
-        elif is_frame(X) and names is not None:
-            columns = {str(name) for name in X.columns}
-            if absent := [str(names[i]) for i in self._raw_removed if str(names[i]) not in columns]:
+            X = fill_columns(as_numpy(X), self._raw_removed, row, numbers=numbers)
+        elif is_frame(X) and is_frame(row):
+            names, known = frame_names(X), frame_names(row)
+            if absent := [known[i] for i in self._raw_removed if known[i] not in names]:
                 raise ValueError(
                     "The feature names should match those that were passed during fit: X lacks "
                     f"{absent}, which strength={self.strength} needs. Add these columns, or set strength=1, for which "

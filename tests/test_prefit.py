@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import xgboost as xgb
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from skglex import FeatureRemover, GlexDecomposer
@@ -40,6 +41,54 @@ def test_prefit():
             ValueError, match=r"requires y to be passed, but the target y is None.*FrozenEstimator"
         ):
             GlexDecomposer(estimator).fit(X)
+
+
+class KeepPositive(BaseEstimator):
+    """Stand in for a sampler of imbalanced-learn."""
+
+    def fit_resample(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        return X[y > 0], y[y > 0]
+
+
+class SamplingPipeline(Pipeline):
+    """Apply samplers in ``fit`` only, as the pipeline of imbalanced-learn does."""
+
+    def fit(self, X, y):
+        for _, step in self.steps[:-1]:
+            X, y = step.fit_resample(X, y) if hasattr(step, "fit_resample") else (step.fit_transform(X, y), y)
+        self.steps[-1][1].fit(X, y)
+        return self
+
+    def predict(self, X):
+        return Pipeline([step for step in self.steps if not hasattr(step[1], "fit_resample")]).predict(X)
+
+
+def test_steps_that_draw_rows_in_fit_do_not_predict():
+    model = small()
+    steps = [("scale", StandardScaler()), ("draw", KeepPositive()), ("model", model)]
+    pipeline = SamplingPipeline(steps).fit(FILLED, Y)
+    around = SamplingPipeline([("draw", KeepPositive()), ("inner", make_pipeline(StandardScaler(), small()))])
+    for estimator in (
+        pipeline,
+        FrozenEstimator(pipeline),
+        Pipeline([("outer", pipeline)]),
+        around.fit(FILLED, Y),
+    ):
+        dec = GlexDecomposer(estimator).fit(FILLED)
+        sums = dec.intercept_ + dec.transform(FILLED).sum(axis=1)
+        assert sums == pytest.approx(estimator.predict(FILLED), abs=FLOAT32)
+        remover = FeatureRemover(estimator, [0], strength=0).fit(FILLED)
+        assert np.array_equal(remover.predict(FILLED), estimator.predict(FILLED))
+    refitted = FeatureRemover(pipeline, [0], prefit=False).fit(FILLED, Y)
+    expected = FeatureRemover(pipeline, [0]).fit(FILLED)
+    assert np.array_equal(refitted.predict(FILLED), expected.predict(FILLED))
+    weight = np.linspace(0, 1, len(FILLED))
+    assert GlexDecomposer(pipeline).fit(FILLED, sample_weight=weight).background_.weights is not None
+    with pytest.raises(ValueError, match="a sampler in the pipeline draws other rows"):
+        GlexDecomposer(pipeline, prefit=False).fit(FILLED, Y, sample_weight=weight)
+    with pytest.raises(TypeError, match="cannot read a KeepPositive"):
+        GlexDecomposer(Pipeline([("scale", StandardScaler()), ("draw", KeepPositive())])).fit(FILLED, Y)
 
 
 def test_parameters_of_fit():

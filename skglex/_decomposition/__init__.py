@@ -9,10 +9,12 @@ from skglex._decomposition._importance import (
     top_components,
 )
 from skglex._decomposition._listed_components import ListedComponents
-from skglex._decomposition._remainder import warn_of_remainder
+from skglex._decomposition._remainder import remainder_share, warn_of_remainder
 from skglex._decomposition._row_values import OneHot, as_text, name_values, one_hot_columns, row_values
+from skglex._decomposition._tables import ComponentTables
 
 __all__ = [
+    "ComponentTables",
     "Decomposition",
     "Explained",
     "ListedComponents",
@@ -23,6 +25,7 @@ __all__ = [
     "explained",
     "name_values",
     "one_hot_columns",
+    "remainder_share",
     "row_values",
     "shapley_means",
     "sum_by_feature_and_order",

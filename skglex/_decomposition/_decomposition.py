@@ -86,6 +86,11 @@ class Decomposition:
         return self.ensemble.n_outputs
 
     @property
+    def knows_margins(self) -> bool:
+        """Return whether `margins` are those of the model. Stored components may lack some of their terms."""
+        return True
+
+    @property
     def complete(self) -> bool:
         """Return whether the listed components are all that the model has."""
         return self.max_order == self.players.largest and self.all_allowed

@@ -198,11 +198,12 @@ class Explained:
 
 
 def explained(decomposer: Any) -> Explained:
-    """Return the view of a fitted GlexDecomposer; raise for anything else."""
+    """Return the view of a fitted GlexDecomposer, or of stored components; raise for anything else."""
     if not hasattr(type(decomposer), "strongest_components"):
         raise TypeError(
             f"expected a GlexDecomposer, got a {type(decomposer).__name__}: pass GlexDecomposer(model).fit(X)"
         )
-    check_is_fitted(decomposer)
+    if hasattr(decomposer, "fit"):  # Stored components have no such method.
+        check_is_fitted(decomposer)
     view: Explained = decomposer._explained
     return view

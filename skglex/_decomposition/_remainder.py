@@ -18,27 +18,35 @@ _LARGE_SHARE = 0.1
 def warn_of_remainder(
     decomposition: Decomposition, background: BackgroundLike, execution: Execution, *, empirical: bool
 ) -> None:
-    """Warn if the components up to the highest listed order leave out much of the margin.
+    """Warn if the components up to the highest listed order leave out much of the margin."""
+    share = remainder_share(decomposition, background, execution, empirical=empirical)
+    if share is not None and share > _LARGE_SHARE:
+        n_rows = min(background.n_rows, _MEASURED_ROWS)
+        warn_user(
+            f"components of more than {decomposition.max_order} features hold {share:.0%} of the variance of the "
+            f"margin over {n_rows:,} background rows; they are in the remainder. "
+            "skglex.inspection.interaction_strength tells which order holds how much. Raise max_interaction to list "
+            "more components. SHAP values contain all orders",
+            RemainderWarning,
+        )
+
+
+def remainder_share(
+    decomposition: Decomposition, background: BackgroundLike, execution: Execution, *, empirical: bool
+) -> float | None:
+    """Return Var(remainder) / Var(margin) over some background rows; None if they are not in this process.
 
     With empirical weights, the measured rows are the background as well. Shares of all rows could take longer than
     all else that the user asks for.
     """
     if decomposition.complete:
-        return
+        return 0.0
     steps = decomposition.order_steps(_MEASURED_ROWS, decomposition.max_order)
     affordable = int(_MEASURED_ROWS * budgets.remainder_steps / max(steps, 1.0))
     rows = background.spread_rows(min(_MEASURED_ROWS, max(_FEWEST_ROWS, affordable)))
     if rows is None:
-        return
-    share = _remainder_share(decomposition, rows, rows.weighting if empirical else None, execution)
-    if share > _LARGE_SHARE:
-        warn_user(
-            f"components of more than {decomposition.max_order} features hold {share:.0%} of the variance of the "
-            f"margin over {rows.n_rows:,} background rows; they are in the remainder. "
-            "skglex.inspection.interaction_strength tells which order holds how much. Raise max_interaction to list "
-            "more components. SHAP values contain all orders",
-            RemainderWarning,
-        )
+        return None
+    return _remainder_share(decomposition, rows, rows.weighting if empirical else None, execution)
 
 
 def _remainder_share(

@@ -181,10 +181,13 @@ def table_axes(
             codes = grid.cuts_of(used_feature).astype(np.int64)
             edges = categories[feature][codes] if feature in categories else codes
         else:
-            # Keep the bins with numbers at which this component changes, then missing.
-            reached = cells[: grid.n_reached(used_feature)]
-            first = np.append(np.unique(reached, return_index=True)[1], n_bins - 1)
-            edges = grid.edges(used_feature)[first[1:-1] - 1]
+            # Keep the bins with numbers at which this component changes, then missing. Two thresholds between the same
+            # two float32 numbers have equal edges, and no number is between them.
+            changes = np.unique(cells[: grid.n_reached(used_feature)], return_index=True)[1]
+            edges = grid.edges(used_feature)[changes[1:] - 1]
+            last_of_equal = np.append(np.diff(edges) > 0, np.ones(min(len(edges), 1), dtype=bool))
+            edges = edges[last_of_equal]
+            first = np.concatenate([changes[:1], changes[1:][last_of_equal], [n_bins - 1]])
         values = np.take(values, cells[first], axis=i)
         axes.append(Axis(names[feature], edges, bool(grid.categorical[used_feature]), len(first) - 1))
     return tuple(axes), values

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._input._rows import is_frame
+from skglex._input._rows import is_frame, name_of
 
 
 def list_features(
@@ -47,7 +47,7 @@ def list_features(
             )
         features = features(X)
     if isinstance(features, slice):
-        features = range(*features.indices(len(names)))
+        features = _named_positions(range(*features.indices(len(names))), names)
     if isinstance(features, (str, int, np.integer)):
         features = [features]
     if not isinstance(features, Iterable):
@@ -61,8 +61,13 @@ def list_features(
                 f"{parameter} is a mask of length {len(items)}, but there are {len(names)} features. Pass one boolean "
                 "per feature"
             )
-        items = np.flatnonzero(items).tolist()
+        items = _named_positions(np.flatnonzero(items).tolist(), names)
     return items
+
+
+def _named_positions(positions: Iterable[int], names: list[str]) -> list[Any]:
+    """Return positions; as names, where columns are called by numbers, which would be taken for names."""
+    return [names[position] if str(position) in names else position for position in positions]
 
 
 def resolve_features(
@@ -74,6 +79,15 @@ def resolve_features(
 
 
 def _position(item: Any, names: list[str], parameter: str) -> int:
+    """Return the position of a column that a user names by its label, or by its position if no label is equal to it."""
+    name = name_of(item)
+    if name in names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"{parameter} contains the name {item!r}, but {names.count(name)} columns have it. Pass the position "
+                "of one of them"
+            )
+        return names.index(name)
     if isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_)):
         if not -len(names) <= item < len(names):
             raise ValueError(
@@ -81,13 +95,6 @@ def _position(item: Any, names: list[str], parameter: str) -> int:
                 f"{-len(names)} to {len(names) - 1}"
             )
         return int(item) % len(names)
-    if isinstance(item, str) and item in names:
-        if names.count(item) > 1:
-            raise ValueError(
-                f"{parameter} contains the name {item!r}, but {names.count(item)} columns have it. Pass the position "
-                "of one of them"
-            )
-        return names.index(item)
     shown = ", ".join(repr(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
     raise ValueError(f"{parameter} contains the unknown feature {item!r}. The features are {shown}")
 
@@ -157,11 +164,11 @@ def _features_of(
     item: Any, names: list[str], raw: Mapping[str, tuple[int, ...]], parameter: str
 ) -> list[int]:
     """Return the features that a name or a position stands for; a name is first searched among the raw columns."""
-    if isinstance(item, str) and item in raw:
-        return list(raw[item])
+    if name_of(item) in raw:
+        return list(raw[name_of(item)])
     known = [*names, *(name for name in raw if name not in names)]
     return resolve_features(
-        item, names if isinstance(item, (int, np.integer)) else known, parameter=parameter
+        [item], names if isinstance(item, (int, np.integer)) else known, parameter=parameter
     )
 
 

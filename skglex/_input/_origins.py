@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skglex._input._categories import categories_and_codes, column_values, raw_column
 from skglex._input._feature_names import FeatureGroups
 from skglex._input._raw_columns import RawColumns
-from skglex._input._rows import is_frame, take_rows
+from skglex._input._rows import frame_names, is_frame, take_rows
 from skglex._input._spec import InputSpec
 from skglex._leaves import BackgroundLike, Grid
 from skglex._utils import PlainState, budgets
@@ -139,7 +139,7 @@ def _is_missing(value: Any) -> bool:
 def find_outputs_of_all(X: Any, transform: Callable[[Any], Any], background: BackgroundLike) -> RawMap:
     """Find the model's columns that change when each raw column is permuted on the rows X of the background."""
     source = RawColumns(X, transform, background)
-    names = [str(name) for name in X.columns] if is_frame(X) else [f"x{i}" for i in range(X.shape[1])]
+    names = frame_names(X) if is_frame(X) else [f"x{i}" for i in range(X.shape[1])]
     outputs = [tuple(sorted(source.outputs_of([position]))) for position in range(len(names))]
     return RawMap(names, outputs, [])
 
@@ -170,7 +170,7 @@ def trace_columns(
         raw = RawMap([], [], [])
         positions = [int(feature) for feature in grid.features[grid.categorical]]
         parents = {position: [position] for position in positions}
-        names = [str(name) for name in X.columns] if is_frame(X) else [f"x{i}" for i in range(X.shape[1])]
+        names = frame_names(X) if is_frame(X) else [f"x{i}" for i in range(X.shape[1])]
     elif X.shape[1] > budgets.traced_columns:
         return RawMap([], [], [])
     else:

@@ -66,7 +66,7 @@ def find_outputs(
             names_output = True
             removed.update(resolve_features(item, model_names))
             continue
-        position = resolve_features(item, raw_names)[0]
+        (position,) = resolve_features([item], raw_names)
         raw.add(position)
         outputs = source.outputs_of([position])
         if not outputs:

@@ -16,8 +16,23 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
+def name_of(label: Any) -> str:
+    """Return a column label as the name of a feature; XGBoost joins the levels of a MultiIndex in the same way."""
+    return " ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def frame_names(X: Any) -> list[str]:
+    """Return the names of the columns of a data frame."""
+    return [name_of(label) for label in X.columns]
+
+
 def as_numpy(X: Any) -> Any:
-    """Convert an array of another library (the array API) to NumPy; for a GPU array, that library raises TypeError."""
+    """Convert an array of another library (the array API) to NumPy, and a table of Arrow to a pandas data frame.
+
+    For a GPU array, its library raises TypeError.
+    """
+    if hasattr(X, "to_pandas") and hasattr(X, "schema") and not is_frame(X):
+        return X.to_pandas()
     is_foreign = hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
     return np.asarray(X) if is_foreign else X
 
@@ -105,7 +120,7 @@ def with_numbers(X: Any, position: int, numbers: NDArray[np.float64]) -> Any:
     return out
 
 
-def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers: bool) -> Any:
+def fill_columns(X: Any, positions: list[int], row: Any, *, numbers: bool) -> Any:
     """Replace some columns of X by the values in ``row``.
 
     Parameters
@@ -116,8 +131,6 @@ def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers:
         Positions of the columns.
     row : array, sparse matrix or data frame of one row
         The values; the container may be another than that of X.
-    names : array-like of str, or None
-        Names of all columns, if `fit` got a data frame.
     numbers : bool
         Whether the values matter to the model or to the preprocessing. Otherwise numeric arrays and sparse matrices
         are returned unchanged, since no code reads these columns.
@@ -129,11 +142,11 @@ def fill_columns(X: Any, positions: list[int], row: Any, names: Any, *, numbers:
     """
     if is_frame(X):
         complete = X.shape[1] == row.shape[1]
-        if not complete and names is None:
+        if not complete and not is_frame(row):
             # `fit` got no column names, so there is no way to find out which columns are absent.
             return X
         fill = _fill_pandas if hasattr(X, "iloc") else _fill_polars
-        return fill(X, positions, _in_container_of(X, row), None if complete else names)
+        return fill(X, positions, _in_container_of(X, row), by_name=not complete)
     X = X if hasattr(X, "shape") else np.asarray(X)
     is_object = isinstance(X, np.ndarray) and X.dtype == object
     if not (numbers or is_object) or getattr(X, "shape", (0,))[1:] != row.shape[1:] or not positions:
@@ -157,27 +170,27 @@ def _in_container_of(X: Any, row: Any) -> Any:
     return row.to_pandas() if in_pandas else type(X)(row)
 
 
-def _fill_pandas(X: Any, positions: list[int], row: Any, names: Any) -> Any:
-    """Replace or insert columns of a pandas data frame: by position if ``names`` is None, else by name."""
+def _fill_pandas(X: Any, positions: list[int], row: Any, *, by_name: bool) -> Any:
+    """Replace or insert columns of a pandas data frame, by name or by position."""
     out = X.copy(deep=False)
     for i in positions:
         column = row.iloc[np.zeros(len(X), np.int64), i].set_axis(X.index)
-        columns = [str(name) for name in out.columns]
-        if names is None:
+        names, name = frame_names(out), name_of(row.columns[i])
+        if not by_name:
             out.isetitem(i, column)
-        elif str(names[i]) in columns:
-            out.isetitem(columns.index(str(names[i])), column)
+        elif name in names:
+            out.isetitem(names.index(name), column)
         else:
-            out.insert(min(i, out.shape[1]), names[i], column)
+            out.insert(min(i, out.shape[1]), row.columns[i], column)
     return out
 
 
-def _fill_polars(X: Any, positions: list[int], row: Any, names: Any) -> Any:
-    """Replace or insert columns of a polars data frame: by position if ``names`` is None, else by name."""
-    order = [str(name) for name in X.columns]
-    columns = {str(name): X[name] for name in X.columns}
+def _fill_polars(X: Any, positions: list[int], row: Any, *, by_name: bool) -> Any:
+    """Replace or insert columns of a polars data frame, by name or by position."""
+    order = frame_names(X)
+    columns = {name: X[name] for name in order}
     for i in positions:
-        name = order[i] if names is None else str(names[i])
+        name = row.columns[i] if by_name else order[i]
         columns[name] = row[:, i].new_from_index(0, X.shape[0]).alias(name)
         if name not in order:
             order.insert(min(i, len(order)), name)

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._leaves import Grid, LeafEnsemble
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import find_reader
+from skglex._readers._registry import find_reader, predicting_steps
 from skglex._readers._sklearn import names_of, predict, predict_proba, probability_margin
 from skglex._readers._source_model import SourceModel
 from skglex._response import Response
@@ -86,6 +87,8 @@ def _read_member(model: Any, member: Any) -> SourceModel:
     """Read a member whose prediction (or probability) is the sum of its leaves; raise for any other."""
     while isinstance(member, FrozenEstimator):
         member = member.estimator
+    if isinstance(member, Pipeline) and len(steps := predicting_steps(member)) == 1:
+        (member,) = steps
     what = f"cannot decompose a {type(model).__name__} with the member {type(member).__name__}"
     reader = find_reader(member)
     if reader is None:

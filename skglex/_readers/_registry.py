@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 
 from skglex._readers._source_model import SourceModel
 
@@ -98,6 +99,12 @@ def require_reader(model: Any) -> Callable[[Any], SourceModel]:
             "ensemble of these), a treelite model, or a random planted forest"
         )
     return reader
+
+
+def predicting_steps(pipeline: Pipeline) -> list[Any]:
+    """Return the steps of a pipeline without the samplers of imbalanced-learn, which only draw rows in ``fit``."""
+    *steps, last = (step for _, step in pipeline.steps)
+    return [*(step for step in steps if not hasattr(step, "fit_resample")), last]
 
 
 def encodes_labels(model: Any) -> bool:

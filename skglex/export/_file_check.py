@@ -24,6 +24,12 @@ _DESCRIPTION: dict[str, type | tuple[type, ...]] = {
     "complete": bool,
     "as_float32": bool,
     "outputs": (list, type(None)),
+    "remainder_share": (float, int, type(None)),
+    "separator": str,
+    "n_background": int,
+    "classes": (list, type(None)),
+    "second_class_on_ties": bool,
+    "isolation": (list, type(None)),
 }
 _INPUT: dict[str, type | tuple[type, ...]] = {
     "categories": dict,
@@ -77,7 +83,28 @@ def check_description(description: dict[str, Any], arrays: dict[str, NDArray[Any
         _require(_increasing(values), "codes increase")
     _check_input(description["input"], codes, n_features)
     _require(is_link(description["link"]), "link is the name of an inverse link")
+    _check_response(description, n_outputs)
     _check_tables(description, codes, arrays)
+    background = arrays["background"]
+    _require(bool((background >= 0).all() and (background <= 1 + 1e-6).all()), "background holds shares")
+
+
+def _check_response(description: dict[str, Any], n_outputs: int) -> None:
+    classes, isolation = description["classes"], description["isolation"]
+    _require(
+        classes is None
+        or (
+            len(classes) > 0
+            and len({type(label) for label in classes}) == 1
+            and all(isinstance(label, (str, bool, int, float)) for label in classes)
+        ),
+        "classes holds strings, numbers or booleans",
+    )
+    _require(
+        isolation is None
+        or (len(isolation) == 2 and n_outputs == 1 and all(isinstance(v, (int, float)) for v in isolation)),
+        "isolation holds two numbers, for one output",
+    )
 
 
 def _check_input(spec: dict[str, Any], codes: dict[int, list[int]], n_features: int) -> None:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import explained
+from skglex._decomposition import Explained, explained, remainder_share
 from skglex._input import InputSpec
 from skglex._utils import budgets, check_schema
 from skglex._version import __version__
+from skglex.components import Axis
 from skglex.export._file_check import check_description, check_numbers
 from skglex.export._stored_components import StoredComponents
 
@@ -26,7 +27,15 @@ if TYPE_CHECKING:
 # Raise this number whenever the format changes so that older versions of the package cannot read it.
 SCHEMA = 1
 _JSON = "components.json"
-_ARRAYS = {"intercept": "<f8", "edges": "<f8", "n_edges": "<i8", "values": "<f8", "importances": "<f8"}
+_ARRAYS = {
+    "intercept": "<f8",
+    "edges": "<f8",
+    "n_edges": "<i8",
+    "values": "<f8",
+    "importances": "<f8",
+    "background": "<f8",
+}
+_SUFFIXES = ("", ".zip", ".npz")
 
 
 def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) -> None:
@@ -41,13 +50,14 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
     decomposer : GlexDecomposer
         A fitted decomposer.
     path : str or path
-        The file to write. It appears only when it is complete, and replaces an existing file.
+        The file to write, with the suffix ``.zip``, ``.npz`` or none. It appears only when it is complete, and
+        replaces an existing file.
 
     Raises
     ------
     ValueError
-        The tables are too large, or the model has categories that cannot be stored: dates, intervals, or categories
-        that it encodes itself.
+        The suffix is that of another format, the tables are too large, or the model has categories that cannot be
+        stored: dates, intervals, or categories that it encodes itself.
 
     Examples
     --------
@@ -61,13 +71,19 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
     ...     load_components(f"{folder}/components.zip").margin([[1]])
     array([3.])
     """
-    view = explained(decomposer)
+    view, path = explained(decomposer), Path(path)
+    if path.suffix.lower() not in _SUFFIXES:
+        raise ValueError(
+            f"the path ends in {path.suffix!r}, but save_components writes a zip of arrays and JSON. Use the suffix "
+            f"'.zip', as in {path.with_suffix('.zip').name!r}"
+        )
     grid, spec = view.grid, view.source.input
     codes = {
         int(grid.features[s]): grid.cuts_of(s).astype(np.int64).tolist()
         for s in np.flatnonzero(grid.categorical).tolist()
     }
     components, edges, values, size = [], [], [], 0
+    axes_of: dict[int, list[Axis]] = {}
     listed = view.listed
     tables = listed.layout(view.execution)
     for i, (name, players) in enumerate(zip(view.component_names(listed), listed.sets)):
@@ -82,6 +98,8 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         features = view.features_of(players)
         components.append({"name": name, "features": features, "columns": columns})
         edges += [axis.edges for axis in axes if not axis.categorical]
+        for column, axis in zip(columns, axes):
+            axes_of.setdefault(column, []).append(axis)
         values.append(np.ravel(table))
     description = {
         "format": "skglex components",
@@ -93,8 +111,12 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         "grouped": view.groups.group_of(view.feature_names),
         "components": components,
         "complete": bool(view.decomposition.complete),
+        "remainder_share": _measure_remainder(view),
+        "separator": decomposer.separator,
+        "n_background": int(view.background.n_rows),
         "outputs": _plain_labels(view.output_labels),
         "link": view.source.response.link,
+        **_write_response(view),
         "as_float32": bool(grid.as_float32),
         "codes": codes,
         "input": _write_spec(spec, set(codes), view.feature_names),
@@ -105,8 +127,9 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         "n_edges": np.array([len(e) for e in edges]),
         "values": np.concatenate([*values, np.empty(0)]),
         "importances": np.ravel(view.component_means()),
+        "background": _background_shares(decomposer, axes_of),
     }
-    _write(Path(path), description, arrays)
+    _write(path, description, arrays)
 
 
 def load_components(path: str | os.PathLike[str]) -> StoredComponents:
@@ -156,6 +179,35 @@ def load_components(path: str | os.PathLike[str]) -> StoredComponents:
     # The readers of zip, JSON and NumPy raise many kinds of errors for damaged bytes. The user should see only one.
     except Exception as error:
         raise ValueError(f"cannot load components from {os.fspath(path)!r}: {error}") from error
+
+
+def _measure_remainder(view: Explained) -> float | None:
+    empirical = view.estimator.weighting == "empirical"
+    share = remainder_share(view.decomposition, view.background, view.execution, empirical=empirical)
+    return None if share is None or not np.isfinite(share) else float(share)
+
+
+def _write_response(view: Explained) -> dict[str, Any]:
+    """Return how the margin becomes a prediction."""
+    response, isolation = view.source.response, view.source.response.isolation
+    classes = getattr(view.estimator, "classes_", None)
+    return {
+        "classes": None if classes is None else _plain_labels(list(classes)),
+        "second_class_on_ties": response.second_class_on_ties,
+        "isolation": None if isolation is None else [isolation.path_length, isolation.offset],
+    }
+
+
+def _background_shares(decomposer: GlexDecomposer, axes_of: dict[int, list[Axis]]) -> NDArray[np.float64]:
+    """Return the shares of the background in the bins of every column: all bins that any component distinguishes."""
+    shares = []
+    for _, axes in sorted(axes_of.items()):
+        axis = axes[0]
+        if not axis.categorical:
+            edges = np.unique(np.concatenate([other.edges for other in axes]))
+            axis = Axis(axis.feature, edges, False, len(edges) + 1)
+        shares.append(decomposer.background_weights(axis))
+    return np.concatenate([*shares, np.empty(0)])
 
 
 def _member(file: zipfile.ZipFile, name: str) -> bytes:

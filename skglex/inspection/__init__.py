@@ -1,6 +1,7 @@
 """Inspect models and predictions: importances, orders of interaction, differences between groups."""
 
 from skglex.inspection._group_difference import group_difference, group_statistics
+from skglex.inspection._group_scorer import make_group_scorer
 from skglex.inspection._importance import component_importance, feature_importance
 from skglex.inspection._truncation import interaction_strength, truncated_margin
 
@@ -10,5 +11,6 @@ __all__ = [
     "group_difference",
     "group_statistics",
     "interaction_strength",
+    "make_group_scorer",
     "truncated_margin",
 ]

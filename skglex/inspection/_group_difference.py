@@ -50,7 +50,7 @@ def group_statistics(
     >>> group_statistics([1, 2, 6, 4, 5], ["a", "a", "a", "b", "b"], statistic="mean")
     {'a': 3.0, 'b': 4.5}
     """
-    compute = _find_statistic(statistic)
+    compute = find_statistic(statistic)
     values = _check_predictions(y_pred)
     labels = _check_groups(groups)
     check_consistent_length(values, labels)
@@ -106,6 +106,7 @@ def group_difference(
     See Also
     --------
     group_statistics : The statistic of each group, for any number of groups.
+    make_group_scorer : A scorer for searches.
 
     References
     ----------
@@ -127,13 +128,6 @@ def group_difference(
     ...     print(round(group_difference(predict(X), sex, reference="female")))
     30
     10
-
-    A score for a search, where one of the columns is the group:
-
-    >>> def difference(estimator, X, y):
-    ...     return group_difference(estimator.predict(X), X[:, 0], statistic="mean")
-    >>> round(difference(model, X, y))
-    30
     """
     by_group = group_statistics(y_pred, groups, statistic=statistic, sample_weight=sample_weight)
     if len(by_group) != 2:
@@ -160,7 +154,8 @@ def _show(labels: Any) -> str:
     return first_labels + (", ..." if len(labels) > 10 else "")
 
 
-def _find_statistic(statistic: str | Callable[..., Any]) -> Callable[..., Any]:
+def find_statistic(statistic: str | Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of a statistic; raise an error if there is none."""
     if callable(statistic):
         return statistic
     if statistic in _STATISTICS:

@@ -16,7 +16,6 @@ from skglex._decomposition import (
     sum_by_feature_and_order,
     top_components,
 )
-from skglex._leaves import BackgroundLike
 from skglex.inspection._tables import as_table, label_columns
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ def component_importance(
 
     Parameters
     ----------
-    decomposer : GlexDecomposer
-        A fitted decomposer.
+    decomposer : GlexDecomposer or StoredComponents
+        A fitted decomposer, or components that were loaded from a file.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
         Rows to average over. None: the background, with its weights.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -87,17 +86,14 @@ def component_importance(
     if k is not None and not (isinstance(k, Integral) and k >= 1):
         raise ValueError(f"k must be an integer of at least 1, or None; got {k!r}")
     view = explained(decomposer)
-    background = view.weighted_rows(X, sample_weight)
     orders = view.listed.orders
     if by == "component":
-        chosen, means = top_components(
-            view.listed, background, len(orders) if k is None else int(k), view.execution
-        )
+        chosen, means = _top(view, X, sample_weight, len(orders) if k is None else int(k))
         names = view.component_names(view.listed, chosen)
         return as_table(
             {"component": names, "order": orders[chosen], **label_columns(view, "importance", means)}
         )
-    shares = _by_feature_and_order(view, background)
+    shares = _by_feature_and_order(view, X, sample_weight)
     n_features, n_orders, _ = shares.shape
     order = np.arange(1, n_orders + 1)
     if by == "order":
@@ -114,8 +110,8 @@ def feature_importance(
 
     Parameters
     ----------
-    decomposer : GlexDecomposer
-        A fitted decomposer.
+    decomposer : GlexDecomposer or StoredComponents
+        A fitted decomposer, or components that were loaded from a file.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
         Rows to average over. None: the background, with its weights.
     kind : {"shap", "absolute"}, default="shap"
@@ -152,19 +148,38 @@ def feature_importance(
     if kind not in ("shap", "absolute"):
         raise ValueError(f"kind must be 'shap' or 'absolute'; got {kind!r}")
     view = explained(decomposer)
-    background = view.weighted_rows(X, sample_weight)
     if kind == "absolute":
-        means = _by_feature_and_order(view, background).sum(axis=1)
-    elif X is None:
+        means = _by_feature_and_order(view, X, sample_weight).sum(axis=1)
+    elif X is None and sample_weight is None:
         means = decomposer.feature_importances_.reshape(-1, view.n_outputs)
     else:
-        means = shapley_means(view.decomposition, background, view.execution)
+        means = shapley_means(view.decomposition, view.weighted_rows(X, sample_weight), view.execution)
     ranking = np.argsort(-means.sum(axis=1), kind="stable")
     features = [decomposer.explained_features_[i] for i in ranking]
     return as_table({"feature": features, **label_columns(view, "importance", means[ranking])})
 
 
-def _by_feature_and_order(view: Explained, background: BackgroundLike) -> NDArray[np.float64]:
+def _are_known(view: Explained, X: Any, sample_weight: Any) -> bool:
+    """Return whether the importances asked for are those that were computed before, or that were stored."""
+    return X is None and sample_weight is None and "component_importances" in view.cached
+
+
+def _top(
+    view: Explained, X: Any, sample_weight: Any, k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return positions and importances of the k most important components."""
+    if not _are_known(view, X, sample_weight):
+        return top_components(view.listed, view.weighted_rows(X, sample_weight), k, view.execution)
+    means = view.component_means()
+    top = np.argsort(-means.sum(axis=1), kind="stable")[:k]
+    return top, means[top]
+
+
+def _by_feature_and_order(view: Explained, X: Any, sample_weight: Any) -> NDArray[np.float64]:
     """Return the importances of shape (n_features, n_orders, n_outputs); see ``by="feature"`` above."""
-    means = component_means(view.listed, background, execution=view.execution)
+    if _are_known(view, X, sample_weight):
+        means = view.component_means()
+    else:
+        background = view.weighted_rows(X, sample_weight)
+        means = component_means(view.listed, background, execution=view.execution)
     return sum_by_feature_and_order(view.listed, view.decomposition.n_players, means)

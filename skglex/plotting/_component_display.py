@@ -86,8 +86,8 @@ class ComponentDisplay:
 
         Parameters
         ----------
-        decomposer : GlexDecomposer
-            A fitted decomposer.
+        decomposer : GlexDecomposer or StoredComponents
+            A fitted decomposer, or components that were loaded from a file.
         features : str, tuple, Component, or list of these, default=None
             A component: its name, the tuple of its features, or the component itself. A list of components is drawn
             as a grid. ``("hr", "temp")`` is the interaction, ``["hr", "temp"]`` are the two main effects. None: the

@@ -65,7 +65,7 @@ class ImportanceDisplay:
     >>> decomposer = GlexDecomposer(model).fit(X)
     >>> display = ImportanceDisplay.from_decomposer(decomposer, kind="order")
     >>> display.heights.shape
-    (4, 4)
+    (4, 2)
     >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """
@@ -102,8 +102,8 @@ class ImportanceDisplay:
 
         Parameters
         ----------
-        decomposer : GlexDecomposer
-            A fitted decomposer.
+        decomposer : GlexDecomposer or StoredComponents
+            A fitted decomposer, or components that were loaded from a file.
         kind : {"component", "order"}, default="component"
             ``"component"`` draws one bar per component, ``"order"`` one bar per feature, stacked by order. The
             orders are those of the decomposer's components (``max_interaction``).
@@ -113,7 +113,7 @@ class ImportanceDisplay:
         k : int, default=15
             Draw at most that many bars.
         shap : bool, default=True
-            With ``kind="order"``, draw the SHAP importance beside each bar.
+            With ``kind="order"``, draw the SHAP importance beside each bar. Stored components have none.
         target, units : str, default=None
             Name and unit of the target, for the label. None: the kind of the margin ("prediction", "log-odds", ...).
         ax : matplotlib Axes, default=None

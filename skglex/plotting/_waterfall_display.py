@@ -105,8 +105,8 @@ class WaterfallDisplay:
 
         Parameters
         ----------
-        decomposer : GlexDecomposer
-            A fitted decomposer.
+        decomposer : GlexDecomposer or StoredComponents
+            A fitted decomposer, or components that were loaded from a file.
         X : array-like or data frame of shape (n_samples, n_features)
             The first row is drawn. The title says which row it is.
         output : object, default=None
@@ -146,13 +146,18 @@ class WaterfallDisplay:
         if not view.decomposition.complete and abs(remainder) > 1e-9 * np.abs(values).sum():
             names.append("remainder")
             steps.append(remainder)
+        label = margin_label(view, position, target, units)
+        response = _describe_response(view, margins, position, response_label(view, target, units))
+        if not view.decomposition.knows_margins:
+            # Stored components lack those that were left out, so their sum is no prediction.
+            label, response = f"{label}, without the components left out", ""
         display = cls(
             names,
             np.array(steps),
             float(view.intercept[position]),
-            label=margin_label(view, position, target, units),
+            label=label,
             title=f"row {row.index[0]}" if hasattr(row, "index") else "row 0",
-            response=_describe_response(view, margins, position, response_label(view, target, units)),
+            response=response,
         )
         return display.plot(ax=ax)
 

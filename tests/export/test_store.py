@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skglex import GlexDecomposer
+from skglex.exceptions import RemainderWarning
 from skglex.export import load_components, save_components
 
 RNG = np.random.default_rng(0)
@@ -94,8 +95,10 @@ def test_stored_components(decomposer, rows, tmp_path):
             own, abs=1e-5
         )  # XGBoost sums values of about 1 in float32.
     else:
-        with pytest.raises(ValueError, match="left components out"):
-            loaded.margin(rows)
+        with pytest.warns(RemainderWarning, match=r"left components out.* hold \d+% of the variance"):
+            margin = loaded.margin(rows)
+        total = decomposer.intercept_ + loaded.evaluate(rows).sum(axis=1)
+        assert margin == pytest.approx(total, abs=1e-12)
 
 
 def test_stored_classes(tmp_path):
@@ -352,6 +355,18 @@ def test_junk(tmp_path, junk):
     path.write_bytes(junk)
     with pytest.raises(ValueError, match="cannot load components"):
         load_components(path)
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.pkl", "x.joblib", "x.csv", "x.JSON"])
+def test_suffixes_of_other_formats_are_refused(name, tmp_path):
+    decomposer = GlexDecomposer(MODEL, max_interaction=1).fit(X)
+    with pytest.raises(
+        ValueError, match=r"writes a zip of arrays and JSON. Use the suffix '.zip', as in 'x.zip'"
+    ):
+        save_components(decomposer, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    for allowed in ("x", "x.zip", "x.npz"):
+        save_components(decomposer, tmp_path / allowed)
 
 
 def test_huge_shapes_are_refused(good, tmp_path):

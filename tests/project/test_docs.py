@@ -8,19 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import xgboost  # noqa: F401  Its thread pool can only be limited after the import.
-from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 OPTIONAL = {doctest.register_optionflag(f"NEEDS_{name.upper()}"): name for name in ("shapiq", "interpret")}
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Limit threads: small models train faster on one thread if several processes share the cores."""
-    with threadpool_limits(1):
-        yield
 
 
 PAGES = sorted(path for folder in ("", "guide", "how_to") for path in (ROOT / "docs" / folder).glob("*.rst"))

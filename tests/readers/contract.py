@@ -249,7 +249,7 @@ class ReaderContract:
         for strength, bounds in ((1e-300, from_leaves), (0.0, as_it_is)):
             remover = FeatureRemover(model, removed, strength=strength).fit(background)
             assert_allclose(self.output(remover, rows), self.output(model, rows), **bounds)
-            if is_classifier(model):
+            if is_classifier(remover):
                 # Rounding may decide between classes that are equally probable.
                 sure = np.full(len(rows), strength == 0)
                 if not sure.all():

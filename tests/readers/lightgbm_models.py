@@ -206,4 +206,4 @@ def splits(model):
 
 
 def decompose(model, weighting="empirical", background=X, **params):
-    return GlexDecomposer(model, weighting=weighting, **params).fit(background)
+    return GlexDecomposer(model, weighting=weighting, **params, max_interaction=None).fit(background)

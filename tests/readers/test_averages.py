@@ -12,6 +12,8 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     VotingClassifier,
 )
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -76,13 +78,13 @@ def test_members_of_several_libraries():
         rows[3 * i : 3 * i + 3, column] = t, np.nextafter(t, -9), np.nextafter(t, 9)
     rows = pd.DataFrame(np.where(np.abs(rows) > 1e38, 0, rows), columns=frame.columns)
     for weighting in WEIGHTINGS:
-        decomposer = GlexDecomposer(model, weighting=weighting).fit(frame)
+        decomposer = GlexDecomposer(model, weighting=weighting, max_interaction=None).fit(frame)
         np.testing.assert_allclose(total(decomposer, rows)[:, 0], model.predict(rows), rtol=0, atol=FLOAT32)
 
 
 def test_sparse_input_on_which_members_disagree():
     model = voting(xgb.XGBRegressor(n_estimators=3), DecisionTreeRegressor(**TREE)).fit(X, Y)
-    decomposer = GlexDecomposer(model).fit(X)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(X)
     with pytest.raises(ValueError, match="estimators of the ensemble read its unstored entries differently"):
         decomposer.transform(sp.csr_matrix(X))
 
@@ -92,7 +94,7 @@ def test_sums_of_members_with_categories():
     params = {**HIST, "categorical_features": [3]}
     members = [HistGradientBoostingRegressor(**params, max_features=m) for m in (1.0, 0.5, 0.7)]
     model = voting(*members).fit(GAPS, Y)
-    decomposer = GlexDecomposer(model).fit(GAPS)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(GAPS)
     np.testing.assert_allclose(total(decomposer, GAPS)[:, 0], model.predict(GAPS), rtol=0, atol=EXACT)
     votes = [RandomForestClassifier(**FOREST), DecisionTreeClassifier(**TREE)]
     soft = voting(*votes, kind=VotingClassifier, voting="soft").fit(X, BINARY)
@@ -107,11 +109,28 @@ def test_categories_that_members_take_in_different_ways():
     codes = xgb.XGBRegressor(n_estimators=3, feature_types=["q", "q", "q", "c"])
     model = voting(codes, DecisionTreeRegressor(max_depth=1)).fit(X, Y + 3 * (X[:, 3] > X[:, 3].min()))
     with pytest.raises(ValueError, match="treat categories in different ways"):
-        GlexDecomposer(model).fit(X)
+        GlexDecomposer(model, max_interaction=None).fit(X)
 
 
 def test_categorical_columns_that_one_member_knows_of():
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = voting(LGBMRegressor(n_estimators=2, verbose=-1), DecisionTreeRegressor(**TREE)).fit(frame, Y)
     with pytest.raises(ValueError, match=r"X has the categorical columns \['d'\]"):
-        GlexDecomposer(model).fit(frame.astype({"d": "category"}))
+        GlexDecomposer(model, max_interaction=None).fit(frame.astype({"d": "category"}))
+
+
+class Sampler(FunctionTransformer):
+    """Stand in for a sampler, which the pipeline of imbalanced-learn passes over in ``predict``."""
+
+    def fit_resample(self, X, y):
+        return X, y
+
+
+def test_members_behind_a_sampler():
+    """The members of imbalanced-learn's bagging are pipelines of a sampler and a tree."""
+    model = voting(DecisionTreeRegressor(**TREE), RandomForestRegressor(**FOREST)).fit(X, Y)
+    plain = GlexDecomposer(model, max_interaction=None).fit(X).transform(X)
+    model.estimators_ = [
+        Pipeline([("draw", Sampler(validate=True).fit(X)), ("tree", member)]) for member in model.estimators_
+    ]
+    np.testing.assert_array_equal(GlexDecomposer(model, max_interaction=None).fit(X).transform(X), plain)

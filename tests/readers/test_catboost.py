@@ -72,7 +72,7 @@ def test_nodes_without_cover_count_nothing():
     model = regressor(rows[:, 0] * rows[:, 1], rows, depth=6, iterations=20)
     assert (model.get_leaf_weights() == 0).mean() > 0.5
     with pytest.warns(UserWarning, match=r"nodes of the model have cover 0 .* taken as 0 for each child"):
-        decomposer = GlexDecomposer(model, weighting="path_dependent").fit(rows)
+        decomposer = GlexDecomposer(model, weighting="path_dependent", max_interaction=None).fit(rows)
     own = model.get_feature_importance(cb.Pool(rows), type="ShapValues")
     assert_allclose(decomposer.shap_values(rows), own[:, :3], **FLOAT64)
     assert_allclose(decomposer.intercept_, own[0, 3], **FLOAT64)
@@ -87,9 +87,11 @@ def test_trees_without_leaf_weights(tmp_path):
     (tmp_path / "bare.json").write_text(json.dumps(content))
     bare = cb.CatBoost().load_model(str(tmp_path / "bare.json"), format="json")
     with pytest.raises(ValueError, match="needs node covers, which this CatBoost does not have"):
-        GlexDecomposer(bare, weighting="path_dependent").fit(X)
-    expected = GlexDecomposer(model).fit(X).transform(X)
-    assert_allclose(GlexDecomposer(bare).fit(X).transform(X), expected, **FLOAT64)  # JSON rounds values.
+        GlexDecomposer(bare, weighting="path_dependent", max_interaction=None).fit(X)
+    expected = GlexDecomposer(model, max_interaction=None).fit(X).transform(X)
+    assert_allclose(
+        GlexDecomposer(bare, max_interaction=None).fit(X).transform(X), expected, **FLOAT64
+    )  # JSON rounds values.
 
 
 # -- missing values, borders, scale, early stopping --------------------------------------------------
@@ -101,7 +103,7 @@ def test_missing_values_go_where_catboost_sends_them(mode):
     model = regressor(rows=rows, nan_mode=mode)
     probe = TestContract().rows(model)  # Column 3 has no missing values in training.
     probe[::3, 3] = np.nan
-    decomposer = GlexDecomposer(model).fit(rows)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(rows)
     with np.errstate(over="ignore"):
         assert_allclose(total(decomposer, probe), margin_of(model, probe), **FLOAT64)
 
@@ -109,14 +111,16 @@ def test_missing_values_go_where_catboost_sends_them(mode):
 def test_missing_mode_by_feature():
     quantization = ["0:nan_mode=Max", "1:nan_mode=Min"]
     model = regressor(per_float_feature_quantization=quantization)
-    assert total(GlexDecomposer(model).fit(X), X) == pytest.approx(margin_of(model, X), rel=1e-12)
+    assert total(GlexDecomposer(model, max_interaction=None).fit(X), X) == pytest.approx(
+        margin_of(model, X), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_scale_and_bias(policy):
     model = regressor(grow_policy=policy)
     model.set_scale_and_bias(2.5, -3.0)
-    decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X)
+    decomposer = GlexDecomposer(model, weighting="path_dependent", max_interaction=None).fit(X)
     assert_allclose(total(decomposer, X), margin_of(model, X), **FLOAT64)
 
 
@@ -133,7 +137,7 @@ def test_early_stopping(policy, use_best_model):
         use_best_model=use_best_model,
     )
     assert (model.tree_count_ == model.best_iteration_ + 1) == use_best_model
-    decomposer = GlexDecomposer(model).fit(X)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(X)
     assert_allclose(total(decomposer, X), margin_of(model, X), **FLOAT64)
 
 
@@ -145,14 +149,16 @@ def test_best_model_without_splits_and_no_trees():
     stump = regressor(
         np.repeat([0.0, 1.0], 150), l2_leaf_reg=1e9, min_data_in_leaf=300, grow_policy="Depthwise"
     )
-    assert_allclose(total(GlexDecomposer(stump).fit(X), X), margin_of(stump, X), **FLOAT64)
+    assert_allclose(
+        total(GlexDecomposer(stump, max_interaction=None).fit(X), X), margin_of(stump, X), **FLOAT64
+    )
 
 
 def test_many_borders_on_integers_near_2_to_24():
     rng = np.random.default_rng(0)
     rows = 2.0**24 + rng.integers(-20, 20, size=(500, 2))
     model = regressor((rows[:, 0] - 2.0**24) * (rows[:, 1] > 2.0**24), rows, iterations=30)
-    decomposer = GlexDecomposer(model).fit(rows)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(rows)
     assert_allclose(total(decomposer, rows), margin_of(model, rows), **FLOAT64)
     probe = rows + rng.choice([-1.0, 0.0, 0.5, 1.0], size=rows.shape)
     assert_allclose(total(decomposer, probe), margin_of(model, probe), **FLOAT64)
@@ -161,14 +167,16 @@ def test_many_borders_on_integers_near_2_to_24():
 @pytest.mark.parametrize("policy", POLICIES)
 def test_labels_and_sums_of_models(policy, tmp_path):
     model = classifier(np.where(BINARY, "yes", "no"), grow_policy=policy)
-    reference = GlexDecomposer(model).fit(X)
+    reference = GlexDecomposer(model, max_interaction=None).fit(X)
     for loaded in TestContract().reloaded(model, tmp_path):
-        assert GlexDecomposer(loaded).fit(X).classes_.tolist() == ["no", "yes"]
+        assert GlexDecomposer(loaded, max_interaction=None).fit(X).classes_.tolist() == ["no", "yes"]
     both = cb.sum_models([model, model], weights=[0.25, 2.0])
-    decomposer = GlexDecomposer(both).fit(X)
+    decomposer = GlexDecomposer(both, max_interaction=None).fit(X)
     assert_allclose(decomposer.transform(X), 2.25 * reference.transform(X), **FLOAT64)
 
 
 def test_custom_objective():
     model = regressor(loss_function=SquaredError(), eval_metric="RMSE")
-    assert_allclose(total(GlexDecomposer(model).fit(X), X), margin_of(model, X), **FLOAT64)
+    assert_allclose(
+        total(GlexDecomposer(model, max_interaction=None).fit(X), X), margin_of(model, X), **FLOAT64
+    )

@@ -83,11 +83,11 @@ def variants():
 def test_one_hot_features_in_every_container(policy, weighting):
     model = one_hot(policy)
     for name, rows in variants().items():
-        decomposer = GlexDecomposer(model, weighting=weighting).fit(rows[:300])
+        decomposer = GlexDecomposer(model, weighting=weighting, max_interaction=None).fit(rows[:300])
         assert_allclose(total(decomposer, rows), margin_of(model, rows), **FLOAT64, err_msg=name)
     array = pd.concat([FRAME, UNSEEN]).to_numpy(dtype=object)
     model = one_hot(policy, FRAME.to_numpy(dtype=object), [1, 2])
-    decomposer = GlexDecomposer(model, weighting=weighting).fit(array[:300])
+    decomposer = GlexDecomposer(model, weighting=weighting, max_interaction=None).fit(array[:300])
     assert decomposer.transform(array).shape == (303, decomposer.n_components_)
     assert_allclose(total(decomposer, array), margin_of(model, array), **FLOAT64)
 
@@ -95,7 +95,7 @@ def test_one_hot_features_in_every_container(policy, weighting):
 def test_one_hot_shap_values_are_catboosts_own():
     model = one_hot()
     pool = cb.Pool(FRAME, cat_features=CATEGORICAL)
-    decomposer = GlexDecomposer(model, weighting="path_dependent").fit(FRAME)
+    decomposer = GlexDecomposer(model, weighting="path_dependent", max_interaction=None).fit(FRAME)
     own = model.get_feature_importance(pool, type="ShapValues")
     assert_allclose(decomposer.shap_values(FRAME), own[:, :3], **FLOAT64)
     own = model.get_feature_importance(pool, type="ShapInteractionValues")
@@ -107,11 +107,11 @@ def test_one_hot_components_are_averages_over_the_background():
     model = one_hot("Depthwise", array, [1, 2])
     rows, background = np.vstack([array[:20], UNSEEN.to_numpy(dtype=object)]), array[100:160]
     game = brute_force_game(lambda Z: margin_of(model, Z), rows, background)
-    check_game(GlexDecomposer(model).fit(background), rows, game, 1e-12)
+    check_game(GlexDecomposer(model, max_interaction=None).fit(background), rows, game, 1e-12)
 
 
 def test_categories_have_their_names_on_axes():
-    decomposer = GlexDecomposer(one_hot()).fit(FRAME)
+    decomposer = GlexDecomposer(one_hot(), max_interaction=None).fit(FRAME)
     axis = decomposer.feature_axis("town")
     assert axis.categorical
     assert set(axis.edges) <= {"Mainz", "Köln", "Ulm", "Bonn"}
@@ -121,7 +121,7 @@ def test_categories_have_their_names_on_axes():
     rows = FRAME[FRAME["town"] == "Köln"]
     assert_allclose(table.evaluate(rows), table.values[at], **FLOAT64)
     assert set(decomposer.feature_axis("floor").edges) <= {-1, 0, 1, 2, 3}
-    few = GlexDecomposer(one_hot()).fit(FRAME[FRAME["town"] == "Ulm"])
+    few = GlexDecomposer(one_hot(), max_interaction=None).fit(FRAME[FRAME["town"] == "Ulm"])
     assert "Ulm" in few.feature_axis("town").edges  # Absent categories keep the model's codes.
 
 
@@ -129,21 +129,24 @@ def test_integer_arrays_and_sparse_matrices():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 4, size=(300, 3))
     model = regressor(rows[:, 0] * (rows[:, 1] == 2), rows, cat_features=[1], one_hot_max_size=10)
-    decomposer = GlexDecomposer(model).fit(rows)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(rows)
     assert_allclose(total(decomposer, rows), margin_of(model, rows), **FLOAT64)
     sparse = sp.csr_matrix(rows)
-    assert_array_equal(GlexDecomposer(model).fit(sparse).transform(sparse), decomposer.transform(rows))
+    assert_array_equal(
+        GlexDecomposer(model, max_interaction=None).fit(sparse).transform(sparse), decomposer.transform(rows)
+    )
     numeric = regressor(SIGNAL, np.nan_to_num(X))
-    dense = GlexDecomposer(numeric).fit(np.nan_to_num(X))
+    dense = GlexDecomposer(numeric, max_interaction=None).fit(np.nan_to_num(X))
     for kind in (sp.csr_matrix, sp.csc_matrix, sp.csr_array):
         rows = kind(np.nan_to_num(X))
         assert_array_equal(
-            GlexDecomposer(numeric).fit(rows).transform(rows), dense.transform(np.nan_to_num(X))
+            GlexDecomposer(numeric, max_interaction=None).fit(rows).transform(rows),
+            dense.transform(np.nan_to_num(X)),
         )
 
 
 def test_categories_that_catboost_does_not_take():
-    decomposer = GlexDecomposer(one_hot()).fit(FRAME)
+    decomposer = GlexDecomposer(one_hot(), max_interaction=None).fit(FRAME)
     for bad in (np.nan, 1.5):
         rows = FRAME.astype({"town": object}).head(3)
         rows.iloc[1, 1] = bad
@@ -152,7 +155,7 @@ def test_categories_that_catboost_does_not_take():
 
 
 def test_columns_in_another_order_are_refused():
-    decomposer = GlexDecomposer(one_hot()).fit(FRAME)
+    decomposer = GlexDecomposer(one_hot(), max_interaction=None).fit(FRAME)
     with pytest.raises(ValueError, match="feature names should match"):
         decomposer.transform(FRAME[["town", "size", "floor"]])
 
@@ -164,7 +167,7 @@ def test_plots_and_shap_explanations_of_categories():
 
     array = FRAME.to_numpy(dtype=object)
     for model, rows in ((one_hot(), FRAME), (one_hot(rows=array, features=[1, 2]), array)):
-        decomposer = GlexDecomposer(model).fit(rows)
+        decomposer = GlexDecomposer(model, max_interaction=None).fit(rows)
         explanation = to_shap(decomposer, rows[:5])
         assert_array_equal(explanation.display_data[:, 1], FRAME["town"][:5])
         name = decomposer.get_feature_names_out()[1]
@@ -179,9 +182,11 @@ def test_plots_and_shap_explanations_of_categories():
 def test_target_statistics_are_refused():
     model = regressor(PRICE, FRAME, cat_features=CATEGORICAL, one_hot_max_size=1)
     with pytest.raises(ValueError, match=r"CTRs.*\['floor', 'town'\].*one_hot_max_size.*TargetEncoder"):
-        GlexDecomposer(model).fit(FRAME)
+        GlexDecomposer(model, max_interaction=None).fit(FRAME)
     pipeline = make_pipeline(TargetEncoder(), cb.CatBoostRegressor(**SMALL))
-    encoded = GlexDecomposer(pipeline).fit(FRAME[["town"]], PRICE)  # The error message suggests this.
+    encoded = GlexDecomposer(pipeline, max_interaction=None).fit(
+        FRAME[["town"]], PRICE
+    )  # The error message suggests this.
     assert_allclose(
         total(encoded, FRAME[["town"]])[:, 0], encoded.estimator_.predict(FRAME[["town"]]), **FLOAT64
     )
@@ -191,11 +196,11 @@ def test_text_and_embedding_features_are_refused():
     frame = pd.DataFrame({"a": X[:, 3], "words": np.where(BINARY, "good fine day", "bad rainy day")})
     model = classifier_on(frame, text_features=["words"])
     with pytest.raises(ValueError, match="words"):
-        GlexDecomposer(model).fit(frame)
+        GlexDecomposer(model, max_interaction=None).fit(frame)
     frame = pd.DataFrame({"a": X[:, 3], "vector": [np.array(row) for row in np.nan_to_num(X[:, :2])]})
     model = classifier_on(frame, embedding_features=["vector"])
     with pytest.raises(ValueError, match="vector"):
-        GlexDecomposer(model).fit(frame)
+        GlexDecomposer(model, max_interaction=None).fit(frame)
 
 
 def classifier_on(frame, **params):
@@ -206,8 +211,8 @@ def test_unfitted_base_class():
     with pytest.raises(ValueError, match=r"the CatBoost is not fitted\. Call its fit method first"):
         find_reader(cb.CatBoost(SMALL))(cb.CatBoost(SMALL))
     with pytest.raises(ValueError, match=r"requires y|not fitted"):
-        GlexDecomposer(cb.CatBoost(SMALL)).fit(X)
-    GlexDecomposer(cb.CatBoostRegressor(**SMALL)).fit(
+        GlexDecomposer(cb.CatBoost(SMALL), max_interaction=None).fit(X)
+    GlexDecomposer(cb.CatBoostRegressor(**SMALL), max_interaction=None).fit(
         X, SIGNAL
     )  # This must not warn that it was fitted before.
 
@@ -221,7 +226,9 @@ def test_clone_mode_leaves_no_files(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", None)
     labels = np.where(BINARY, "yes", "no")
     estimator = cb.CatBoostClassifier(**SMALL)
-    decomposer = GlexDecomposer(estimator).fit(X, labels, eval_set=[(X[:50], labels[:50])])
+    decomposer = GlexDecomposer(estimator, max_interaction=None).fit(
+        X, labels, eval_set=[(X[:50], labels[:50])]
+    )
     assert decomposer.classes_.tolist() == ["no", "yes"]
     own = classifier(labels, use_best_model=False)
     assert not estimator.is_fitted()
@@ -229,33 +236,35 @@ def test_clone_mode_leaves_no_files(tmp_path, monkeypatch):
     remover = FeatureRemover(estimator, ["x1"]).fit(X, labels)
     assert set(remover.predict(X)) == {"no", "yes"}
     assert_allclose(remover.set_params(strength=0).predict_proba(X), own.predict_proba(X), **FLOAT64)
-    GlexDecomposer(one_hot()).fit(FRAME)
+    GlexDecomposer(one_hot(), max_interaction=None).fit(FRAME)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_clone_mode_with_categories():
     estimator = cb.CatBoostRegressor(**SMALL, cat_features=CATEGORICAL, one_hot_max_size=20)
-    decomposer = GlexDecomposer(estimator).fit(FRAME, PRICE)
+    decomposer = GlexDecomposer(estimator, max_interaction=None).fit(FRAME, PRICE)
     assert_allclose(total(decomposer, UNSEEN), margin_of(decomposer.estimator_, UNSEEN), **FLOAT64)
     estimator.set_params(cat_features=tuple(CATEGORICAL))  # A search clones it, and CatBoost copies lists.
-    search = GridSearchCV(GlexDecomposer(estimator), {"max_interaction": [1, 2]}, scoring=lambda *_: 0.0)
+    search = GridSearchCV(
+        GlexDecomposer(estimator, max_interaction=None), {"max_interaction": [1, 2]}, scoring=lambda *_: 0.0
+    )
     assert search.fit(FRAME, PRICE).best_params_ == {"max_interaction": 1}
     array = FRAME.to_numpy(dtype=object)
     estimator = cb.CatBoostRegressor(**SMALL, one_hot_max_size=20)
-    decomposer = GlexDecomposer(estimator).fit(array, PRICE, cat_features=[1, 2])
+    decomposer = GlexDecomposer(estimator, max_interaction=None).fit(array, PRICE, cat_features=[1, 2])
     assert_allclose(total(decomposer, array), margin_of(decomposer.estimator_, array), **FLOAT64)
 
 
 def test_pipeline():
     rows = np.nan_to_num(X)
-    decomposer = GlexDecomposer(make_pipeline(StandardScaler(), cb.CatBoostRegressor(**SMALL))).fit(
-        rows, SIGNAL
-    )
+    decomposer = GlexDecomposer(
+        make_pipeline(StandardScaler(), cb.CatBoostRegressor(**SMALL)), max_interaction=None
+    ).fit(rows, SIGNAL)
     assert_allclose(total(decomposer, rows)[:, 0], decomposer.estimator_.predict(rows), **FLOAT64)
 
 
 def test_pickled_decomposer():
-    decomposer = GlexDecomposer(one_hot()).fit(FRAME)
+    decomposer = GlexDecomposer(one_hot(), max_interaction=None).fit(FRAME)
     again = pickle.loads(pickle.dumps(decomposer))
     assert_array_equal(again.transform(FRAME), decomposer.transform(FRAME))
 
@@ -319,7 +328,7 @@ def test_removed_categories_may_be_absent_or_anything():
 def test_onnx_of_categories(run_onnx):
     model = one_hot("Lossguide")
     remover = FeatureRemover(model, ["floor"]).fit(FRAME)
-    names = GlexDecomposer(model).fit(FRAME).feature_axis("town").edges.tolist()
+    names = GlexDecomposer(model, max_interaction=None).fit(FRAME).feature_axis("town").edges.tolist()
     rows = pd.concat([FRAME, UNSEEN], ignore_index=True)
     coded = [
         [size, names.index(town) if town in names else -1, 0] for size, town in rows.iloc[:, :2].to_numpy()
@@ -362,7 +371,7 @@ def test_any_model(seed, policy, depth, border_count, nan_mode, weighting, decim
                 rng.random(60) < 0.5, rng.choice(np.concatenate([at, *beside]), 60).astype(float), probe[name]
             )
     probe["d"] = np.where(rng.random(60) < 0.1, "unseen", probe["d"])
-    decomposer = GlexDecomposer(model, weighting=weighting).fit(data)
+    decomposer = GlexDecomposer(model, weighting=weighting, max_interaction=None).fit(data)
     assert_allclose(total(decomposer, probe), margin_of(model, probe), **FLOAT64)
     phi = decomposer.shap_values(probe)
     summed = phi.reshape(60, 4, -1).sum(axis=1) + decomposer.intercept_

@@ -158,8 +158,8 @@ def small(kind=lgb.LGBMRegressor, **params):
 
 @parametrize_with_checks(
     [
-        GlexDecomposer(small()),
-        GlexDecomposer(small(lgb.LGBMClassifier), weighting="path_dependent"),
+        GlexDecomposer(small(), max_interaction=None),
+        GlexDecomposer(small(lgb.LGBMClassifier), weighting="path_dependent", max_interaction=None),
         FeatureRemover(small(), [0]),
         FeatureRemover(small(lgb.LGBMClassifier), [0]),
     ],
@@ -179,7 +179,7 @@ def test_classifiers_encode_labels_themselves(kind):
     ]
     weights = dict(zip(np.unique(labels), [1.0, 3.0]))
     model = small(lgb.LGBMClassifier, class_weight=weights)
-    decomposer = GlexDecomposer(model).fit(X, labels)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(X, labels)
     own = clone(model).fit(X, labels)
     np.testing.assert_array_equal(decomposer.classes_, own.classes_)
     np.testing.assert_allclose(total(decomposer, X)[:, 0], own.predict(X, raw_score=True), atol=SUMS)
@@ -192,12 +192,14 @@ def test_watched_fits_in_pipelines_and_searches():
     names = np.array(["a", "b", "c"])[CLASSES]
     model = lgb.LGBMClassifier(**{**SMALL, "n_estimators": 50, "learning_rate": 0.9})
     half = np.arange(N) < N // 2
-    decomposer = fit_watched(GlexDecomposer(model), X[half], names[half], X[~half], names[~half])
+    decomposer = fit_watched(
+        GlexDecomposer(model, max_interaction=None), X[half], names[half], X[~half], names[~half]
+    )
     assert 0 < decomposer.estimator_.best_iteration_ < 50
     np.testing.assert_allclose(total(decomposer, X), raw(decomposer.estimator_, X), atol=SUMS)
     assert list(decomposer.classes_) == ["a", "b", "c"]
     prepare = make_pipeline(FunctionTransformer(np.arctan, feature_names_out="one-to-one"), small())
-    piped = GlexDecomposer(prepare).fit(pd.DataFrame(X, columns=list("abcde")), SIGNAL)
+    piped = GlexDecomposer(prepare, max_interaction=None).fit(pd.DataFrame(X, columns=list("abcde")), SIGNAL)
     ours = total(piped, pd.DataFrame(X, columns=list("abcde")))[:, 0]
     np.testing.assert_allclose(
         ours, piped.estimator_.predict(pd.DataFrame(X, columns=list("abcde"))), atol=SUMS
@@ -214,7 +216,9 @@ def test_watched_fits_in_pipelines_and_searches():
 
 def test_rankers_take_groups():
     relevance = COUNTS.clip(0, 4).astype(int)
-    decomposer = GlexDecomposer(small(lgb.LGBMRanker)).fit(X, relevance, group=[40] * 10)
+    decomposer = GlexDecomposer(small(lgb.LGBMRanker), max_interaction=None).fit(
+        X, relevance, group=[40] * 10
+    )
     np.testing.assert_allclose(total(decomposer, X)[:, 0], decomposer.estimator_.predict(X), atol=SUMS)
     remover = FeatureRemover(decomposer.estimator_, [0]).fit(X)
     assert remover.predict(X).shape == (N,)
@@ -222,7 +226,7 @@ def test_rankers_take_groups():
 
 def test_init_score_is_not_part_of_the_model():
     with pytest.warns(UserWarning, match="fitted with init_score"):
-        decomposer = GlexDecomposer(small()).fit(X, SIGNAL, init_score=np.full(N, 5.0))
+        decomposer = GlexDecomposer(small(), max_interaction=None).fit(X, SIGNAL, init_score=np.full(N, 5.0))
     np.testing.assert_allclose(total(decomposer, X)[:, 0], decomposer.estimator_.predict(X), atol=SUMS)
 
 

@@ -84,12 +84,18 @@ class TestContract(ReaderContract):
 def test_fitted_here():
     """Fit in a pipeline, on a data frame, and as a member of a voting ensemble; refuse infinities as the model does."""
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    decomposer = GlexDecomposer(make_pipeline(StandardScaler(), AcornRegressor())).fit(frame, Y)
+    decomposer = GlexDecomposer(make_pipeline(StandardScaler(), AcornRegressor()), max_interaction=None).fit(
+        frame, Y
+    )
     margin = decomposer.estimator_.predict(frame)
     assert_allclose(total(decomposer, frame), np.c_[margin], **TOLERANCE)
     with pytest.raises(ValueError, match="feature names should match"):
-        GlexDecomposer(AcornRegressor().fit(frame, Y)).fit(frame).transform(frame[["b", "a", "c"]])
+        GlexDecomposer(AcornRegressor().fit(frame, Y), max_interaction=None).fit(frame).transform(
+            frame[["b", "a", "c"]]
+        )
     voting = VotingRegressor([("small", AcornRegressor(2)), ("deep", AcornRegressor(depth=4))]).fit(X, Y)
-    assert_allclose(total(GlexDecomposer(voting).fit(X), X), np.c_[voting.predict(X)], **TOLERANCE)
+    assert_allclose(
+        total(GlexDecomposer(voting, max_interaction=None).fit(X), X), np.c_[voting.predict(X)], **TOLERANCE
+    )
     with pytest.raises(ValueError, match="infinity"):
-        GlexDecomposer(AcornRegressor().fit(X, Y)).fit(np.where(X > 1, np.inf, X))
+        GlexDecomposer(AcornRegressor().fit(X, Y), max_interaction=None).fit(np.where(X > 1, np.inf, X))

@@ -66,24 +66,30 @@ class MyTwist(RandomForestRegressor):
 
 def test_subclasses():
     model = MyForest(**FOREST).fit(X, Y)
-    np.testing.assert_allclose(total(GlexDecomposer(model).fit(X), X)[:, 0], model.predict(X), atol=EXACT)
+    np.testing.assert_allclose(
+        total(GlexDecomposer(model, max_interaction=None).fit(X), X)[:, 0], model.predict(X), atol=EXACT
+    )
     with pytest.raises(TypeError, match="cannot read a MyMean into leaves"):
-        GlexDecomposer(MyMean().fit(X, Y)).fit(X)
+        GlexDecomposer(MyMean().fit(X, Y), max_interaction=None).fit(X)
     with pytest.raises(RuntimeError, match="the model was not read exactly"):
-        GlexDecomposer(MyTwist(**FOREST).fit(X, Y)).fit(X)
+        GlexDecomposer(MyTwist(**FOREST).fit(X, Y), max_interaction=None).fit(X)
 
 
 def test_pipelines_and_frozen_estimators():
     model = make_pipeline(SimpleImputer(), GradientBoostingRegressor(**BOOST)).fit(GAPS, Y)
     for estimator in (model, FrozenEstimator(model)):
-        ours = total(GlexDecomposer(estimator).fit(GAPS), GAPS)
+        ours = total(GlexDecomposer(estimator, max_interaction=None).fit(GAPS), GAPS)
         np.testing.assert_allclose(ours[:, 0], model.predict(GAPS), atol=EXACT)
     member = FrozenEstimator(RandomForestRegressor(**FOREST).fit(X, Y))
     model = voting(member, DecisionTreeRegressor(**TREE)).fit(X, Y)
-    np.testing.assert_allclose(total(GlexDecomposer(model).fit(X), X)[:, 0], model.predict(X), atol=EXACT)
+    np.testing.assert_allclose(
+        total(GlexDecomposer(model, max_interaction=None).fit(X), X)[:, 0], model.predict(X), atol=EXACT
+    )
     # A dropped member has no weight.
     model = voting(member, DecisionTreeRegressor(**TREE), "drop", weights=[1, 2, 7]).fit(X, Y)
-    np.testing.assert_allclose(total(GlexDecomposer(model).fit(X), X)[:, 0], model.predict(X), atol=EXACT)
+    np.testing.assert_allclose(
+        total(GlexDecomposer(model, max_interaction=None).fit(X), X)[:, 0], model.predict(X), atol=EXACT
+    )
 
 
 REFUSED = {
@@ -100,7 +106,7 @@ REFUSED = {
 def test_what_is_no_sum_of_trees_is_refused_before_it_is_fitted(match):
     for prefit in ("auto", True):
         with pytest.raises(TypeError, match="cannot decompose a " + match):
-            GlexDecomposer(REFUSED[match], prefit=prefit).fit(X, Y)
+            GlexDecomposer(REFUSED[match], prefit=prefit, max_interaction=None).fit(X, Y)
 
 
 def refused_models():
@@ -159,4 +165,4 @@ def refused_models():
 def test_what_cannot_be_read_exactly_is_refused():
     for error, match, model in refused_models():
         with pytest.raises(error, match=match):
-            GlexDecomposer(model).fit(X)
+            GlexDecomposer(model, max_interaction=None).fit(X)

@@ -95,7 +95,7 @@ def test_interventional_shap_values(name, model_of):
     # Rows lie beside all thresholds, since shap rounds these to float32.
     off = X + np.random.default_rng(2).uniform(0.01, 0.04, X.shape)
     explainer = shap.TreeExplainer(model, off[100:180], feature_perturbation="interventional")
-    ours = GlexDecomposer(model).fit(off[100:180]).shap_values(off[:30])
+    ours = GlexDecomposer(model, max_interaction=None).fit(off[100:180]).shap_values(off[:30])
     np.testing.assert_allclose(ours, explainer.shap_values(off[:30]), rtol=0, atol=1e-6)
 
 
@@ -107,7 +107,7 @@ def test_partial_dependence_by_recursion_is_path_dependent(name, features, model
     grid = np.stack(np.meshgrid(*recursion["grid_values"], indexing="ij"), axis=-1).reshape(-1, len(features))
     rows = np.zeros((len(grid), 4))
     rows[:, features] = grid
-    decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X[:100])
+    decomposer = GlexDecomposer(model, weighting="path_dependent", max_interaction=None).fit(X[:100])
     initial = 0.0  # The recursion omits the initial value.
     if name == "boosting":
         initial = model.init_.constant_.item()
@@ -133,7 +133,7 @@ def frames():
 def test_categories_of_data_frames_count_by_value():
     frame = frames()
     model = HistGradientBoostingRegressor(**HIST).fit(frame, Y)  # It finds categories by the dtype.
-    decomposer = GlexDecomposer(model).fit(frame)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(frame)
     other = frame.copy()
     other["city"] = other["city"].cat.reorder_categories(["kyiv", "lima", "bern", "oslo", "rome"])
     np.testing.assert_allclose(total(decomposer, other)[:, 0], model.predict(frame), rtol=0, atol=EXACT)
@@ -153,7 +153,7 @@ def test_categories_of_data_frames_count_by_value():
 def test_polars_frames():
     frame = pl.DataFrame(GAPS, schema=["a", "b", "c", "d"], orient="row")
     model = HistGradientBoostingRegressor(**HIST, categorical_features=["d"]).fit(frame, Y)
-    decomposer = GlexDecomposer(model).fit(frame)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(frame)
     np.testing.assert_allclose(total(decomposer, frame)[:, 0], model.predict(frame), rtol=0, atol=EXACT)
 
 
@@ -163,7 +163,7 @@ def test_numeric_categories_that_a_model_takes_as_numbers(model):
     if isinstance(model, HistGradientBoostingRegressor):
         model.set_params(categorical_features=None)
     model.fit(frame, Y)
-    decomposer = GlexDecomposer(model).fit(frame)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(frame)
     np.testing.assert_allclose(total(decomposer, frame)[:, 0], model.predict(frame), rtol=0, atol=EXACT)
     frame["d"] = frame["d"].cat.rename_categories(dict(zip([0, 10, 20, 30, 40], "vwxyz")))
     with pytest.raises(ValueError, match=r"column 'd' has the categories \['v'"):
@@ -172,7 +172,7 @@ def test_numeric_categories_that_a_model_takes_as_numbers(model):
 
 @pytest.mark.parametrize("name", ["forest", "boosting, classes", "isolation, features", "bagging, targets"])
 def test_sparse_input(name, model_of):
-    decomposer = GlexDecomposer(model_of(name))
+    decomposer = GlexDecomposer(model_of(name), max_interaction=None)
     dense = decomposer.fit(X).transform(X)
     for kind in (sp.csr_matrix, sp.csc_matrix):
         np.testing.assert_array_equal(decomposer.fit(kind(X)).transform(kind(X)), dense)
@@ -180,7 +180,7 @@ def test_sparse_input(name, model_of):
 
 def test_entries_of_a_sparse_matrix_stored_twice_are_added(model_of):
     rows = sp.csr_matrix(([2.0, -2.0, 0.5, 0.25], [1, 1, 3, 1], [0, 2, 4]), shape=(2, 4))
-    decomposer = GlexDecomposer(model_of("forest")).fit(X)
+    decomposer = GlexDecomposer(model_of("forest"), max_interaction=None).fit(X)
     expected = decomposer.transform(rows.toarray())
     for stored in (rows, rows.tocsc()):
         np.testing.assert_array_equal(decomposer.transform(stored), expected)
@@ -192,13 +192,13 @@ def test_values_that_the_model_refuses_are_refused(model_of):
     with pytest.raises(
         ValueError, match="Input X contains NaN in column 0, but this model does not accept missing"
     ):
-        GlexDecomposer(model_of("boosting")).fit(X).transform(rows)
+        GlexDecomposer(model_of("boosting"), max_interaction=None).fit(X).transform(rows)
     with pytest.raises(ValueError, match="Input X contains NaN"):
-        GlexDecomposer(model_of("boosting")).fit(rows)
+        GlexDecomposer(model_of("boosting"), max_interaction=None).fit(rows)
     for value in (np.inf, -np.inf, 1e39):
         rows[2, 0] = value
         with pytest.raises(ValueError, match="infinity or a value too large for float32 in column 0"):
-            GlexDecomposer(model_of("forest")).fit(X).transform(rows)
+            GlexDecomposer(model_of("forest"), max_interaction=None).fit(X).transform(rows)
     # A removed column never matters.
     remover = FeatureRemover(model_of("boosting"), [0]).fit(X)
     np.testing.assert_array_equal(remover.predict(rows), remover.predict(X[:5]))
@@ -220,9 +220,14 @@ def failures_of_the_models_own(estimator):
 
 @parametrize_with_checks(
     [
-        GlexDecomposer(RandomForestRegressor(n_estimators=3, max_depth=3, random_state=0)),
-        GlexDecomposer(HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=4, min_samples_leaf=2)),
-        GlexDecomposer(IsolationForest(n_estimators=3, max_samples=8, random_state=0)),
+        GlexDecomposer(
+            RandomForestRegressor(n_estimators=3, max_depth=3, random_state=0), max_interaction=None
+        ),
+        GlexDecomposer(
+            HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=4, min_samples_leaf=2),
+            max_interaction=None,
+        ),
+        GlexDecomposer(IsolationForest(n_estimators=3, max_samples=8, random_state=0), max_interaction=None),
         # The checks put missing values into the first column.
         FeatureRemover(GradientBoostingRegressor(n_estimators=3, max_depth=2, random_state=0), [-1]),
         FeatureRemover(RandomForestClassifier(n_estimators=3, max_depth=3, random_state=0), [0]),

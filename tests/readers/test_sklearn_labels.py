@@ -51,7 +51,7 @@ def test_isolation_forests_are_fitted_without_a_target():
     assert set(remover.predict(X)) == {-1, 1}
     assert remover.__sklearn_tags__().estimator_type == "outlier_detector"
     assert not hasattr(FeatureRemover(RandomForestRegressor(), [0]), "score_samples")
-    decomposer = GlexDecomposer(IsolationForest(n_estimators=5, random_state=0)).fit(X)
+    decomposer = GlexDecomposer(IsolationForest(n_estimators=5, random_state=0), max_interaction=None).fit(X)
     margin = margin_of(decomposer.estimator_, X)
     np.testing.assert_allclose(total(decomposer, X), margin, rtol=0, atol=EXACT)
 

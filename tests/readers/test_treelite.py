@@ -210,7 +210,7 @@ def test_cover_is_sum_hess_or_else_data_count():
     booster = xgb.XGBRegressor(n_estimators=10, max_depth=3).fit(X, SIGNAL).get_booster()
     model = treelite.frontend.from_xgboost(booster)
     own = booster.predict(xgb.DMatrix(X), pred_contribs=True)
-    decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X)
+    decomposer = GlexDecomposer(model, weighting="path_dependent", max_interaction=None).fit(X)
     assert_allclose(decomposer.shap_values(X), own[:, :3], **TOLERANCE["float32"])
     forest = RandomForestRegressor(10, max_depth=4, random_state=0).fit(
         X, SIGNAL
@@ -218,20 +218,23 @@ def test_cover_is_sum_hess_or_else_data_count():
     shap = pytest.importorskip("shap")
     own = shap.TreeExplainer(forest, feature_perturbation="tree_path_dependent").shap_values(X)
     model = treelite.sklearn.import_model(forest)
-    decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X)
+    decomposer = GlexDecomposer(model, weighting="path_dependent", max_interaction=None).fit(X)
     assert_allclose(decomposer.shap_values(X), own, rtol=1e-9, atol=1e-9)
     # Without sum_hess the cover is data_count.
     counted = random_model(np.random.default_rng(3), cover="data_count")
     summed = random_model(np.random.default_rng(3), cover="sum_hess")
-    ours = [GlexDecomposer(m, weighting="path_dependent").fit(X).shap_values(X) for m in (counted, summed)]
+    ours = [
+        GlexDecomposer(m, weighting="path_dependent", max_interaction=None).fit(X).shap_values(X)
+        for m in (counted, summed)
+    ]
     assert_array_equal(*ours)
 
 
 def test_without_cover_only_empirical_weights():
     model = random_model(np.random.default_rng(0), cover=None)
-    GlexDecomposer(model).fit(X)
+    GlexDecomposer(model, max_interaction=None).fit(X)
     with pytest.raises(ValueError, match="needs node covers"):
-        GlexDecomposer(model, weighting="path_dependent").fit(X)
+        GlexDecomposer(model, weighting="path_dependent", max_interaction=None).fit(X)
 
 
 def test_imported_models():
@@ -244,7 +247,7 @@ def test_imported_models():
     }
     for name, estimator in models.items():
         model = treelite.sklearn.import_model(estimator)
-        decomposer = GlexDecomposer(model).fit(X)
+        decomposer = GlexDecomposer(model, max_interaction=None).fit(X)
         assert_allclose(total(decomposer, X), gtil(model, X), rtol=1e-9, atol=1e-12, err_msg=name)
         remover = FeatureRemover(model, ["x1"], strength=0).fit(X)
         assert_array_equal(remover.predict(X).reshape(len(X), -1), gtil(model, X, margin=False))
@@ -253,41 +256,44 @@ def test_imported_models():
 def test_data_frames_and_sparse_matrices():
     model = random_model(np.random.default_rng(0), categorical=(2,), n_trees=10)
     rows = np.column_stack([X[:, :2], RNG.integers(0, 6, len(X))])
-    reference = GlexDecomposer(model).fit(rows)
+    reference = GlexDecomposer(model, max_interaction=None).fit(rows)
     frame = pd.DataFrame(rows, columns=["a", "b", "c"])
-    decomposer = GlexDecomposer(model).fit(frame)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(frame)
     assert_array_equal(decomposer.transform(frame), reference.transform(rows))
     assert decomposer.get_feature_names_out()[0] == "a"
     # A categorical column counts by its codes.
     frame["c"] = pd.Categorical.from_codes(rows[:, 2].astype(int), list("uvwxyz"))
-    assert_array_equal(GlexDecomposer(model).fit(frame).transform(frame), reference.transform(rows))
+    assert_array_equal(
+        GlexDecomposer(model, max_interaction=None).fit(frame).transform(frame), reference.transform(rows)
+    )
     assert FeatureRemover(model, ["b"], strength=0).fit(frame).predict(frame) == pytest.approx(
         gtil(model, rows)[:, 0]
     )
     rows[rows < 0.5] = 0  # Entries that a sparse matrix does not store are missing for GTIL.
     for kind in (sp.csr_matrix, sp.csc_matrix, sp.csr_array):
-        decomposer = GlexDecomposer(model).fit(kind(rows))
+        decomposer = GlexDecomposer(model, max_interaction=None).fit(kind(rows))
         assert_allclose(
             total(decomposer, kind(rows)), gtil(model, sp.csr_matrix(rows)), **TOLERANCE["float32"]
         )
 
 
 def test_decomposers_of_models_can_be_cloned():
-    decomposer = GlexDecomposer(random_model(np.random.default_rng(0))).fit(X)
+    decomposer = GlexDecomposer(random_model(np.random.default_rng(0)), max_interaction=None).fit(X)
     assert_array_equal(clone(decomposer).fit(X).transform(X), decomposer.transform(X))
 
 
 def test_refusals():
     with pytest.raises(ValueError, match="several targets and the postprocessor 'softmax'"):
-        GlexDecomposer(random_model(np.random.default_rng(0), shape=(2, 3), n_classes=3, link="softmax")).fit(
-            X
-        )
+        GlexDecomposer(
+            random_model(np.random.default_rng(0), shape=(2, 3), n_classes=3, link="softmax"),
+            max_interaction=None,
+        ).fit(X)
     with pytest.raises(ValueError, match="operators"):
-        GlexDecomposer(random_model(np.random.default_rng(0), operators=["=="])).fit(X)
+        GlexDecomposer(random_model(np.random.default_rng(0), operators=["=="]), max_interaction=None).fit(X)
     with pytest.raises(ValueError, match="prefit=False, but a Model cannot be fitted again"):
-        GlexDecomposer(random_model(np.random.default_rng(0)), prefit=False).fit(X)
+        GlexDecomposer(random_model(np.random.default_rng(0)), prefit=False, max_interaction=None).fit(X)
     with pytest.raises(ValueError, match="X has 2 features, but the model was trained on 3"):
-        GlexDecomposer(random_model(np.random.default_rng(0))).fit(X[:, :2])
+        GlexDecomposer(random_model(np.random.default_rng(0)), max_interaction=None).fit(X[:, :2])
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -316,7 +322,7 @@ def test_any_model(seed, kind, operators, depth, categorical, average, n_classes
         n_trees=3 + seed % 6,
     )
     rows = awkward_rows(60, seed, categorical)
-    decomposer = GlexDecomposer(model, weighting=weighting).fit(rows)
+    decomposer = GlexDecomposer(model, weighting=weighting, max_interaction=None).fit(rows)
     assert_allclose(total(decomposer, rows), gtil(model, rows), **TOLERANCE[kind])
     phi = decomposer.shap_values(rows).reshape(60, 3, -1).sum(axis=1) + decomposer.intercept_
     assert_allclose(phi, gtil(model, rows), **TOLERANCE[kind])

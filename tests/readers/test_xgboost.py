@@ -216,7 +216,10 @@ class TestContract(ReaderContract):
 def test_a_wrapper_counts_trees_up_to_the_best_iteration_and_its_booster_all(model_of):
     model = model_of("early")
     rows = X[:50]
-    wrapper, bare = (total(GlexDecomposer(m).fit(X), rows)[:, 0] for m in (model, model.get_booster()))
+    wrapper, bare = (
+        total(GlexDecomposer(m, max_interaction=None).fit(X), rows)[:, 0]
+        for m in (model, model.get_booster())
+    )
     np.testing.assert_allclose(wrapper, model.predict(rows), atol=1e-5)
     np.testing.assert_allclose(bare, model.get_booster().predict(xgb.DMatrix(rows)), atol=1e-5)
     assert np.abs(wrapper - bare).max() > 0.01
@@ -235,7 +238,7 @@ def test_gblinear_is_refused():
         warnings.simplefilter("ignore")  # gblinear is deprecated.
         model = xgb.XGBRegressor(booster="gblinear", n_estimators=2).fit(np.nan_to_num(X), SIGNAL)
     with pytest.raises(ValueError, match="gblinear"):
-        GlexDecomposer(model).fit(X)
+        GlexDecomposer(model, max_interaction=None).fit(X)
 
 
 def test_what_treelite_does_not_know_is_refused(monkeypatch, model_of):
@@ -246,4 +249,4 @@ def test_what_treelite_does_not_know_is_refused(monkeypatch, model_of):
     with pytest.raises(
         ValueError, match=r"cannot read this XGBoost .* with the objective 'reg:squarederror'"
     ):
-        GlexDecomposer(model_of("early")).fit(X)
+        GlexDecomposer(model_of("early"), max_interaction=None).fit(X)

@@ -68,8 +68,8 @@ def test_the_wrappers_missing_value_counts_in_the_background_too(missing):
     model = xgb.XGBRegressor(**SMALL, missing=missing).fit(X, y + 3 * (X[:, 0] == missing))
     check_against_brute_force(model, X[:40], X[40:120])
     frame = pd.DataFrame(X, columns=list("abc"))
-    ours = GlexDecomposer(model).fit(frame).transform(frame)
-    np.testing.assert_array_equal(ours, GlexDecomposer(model).fit(X).transform(X))
+    ours = GlexDecomposer(model, max_interaction=None).fit(frame).transform(frame)
+    np.testing.assert_array_equal(ours, GlexDecomposer(model, max_interaction=None).fit(X).transform(X))
 
 
 def test_a_bare_booster_knows_nan_alone_as_missing():
@@ -91,10 +91,10 @@ def test_what_a_sparse_matrix_does_not_store_is_missing(form):
     if form == "csr64":
         sparse.indices, sparse.indptr = sparse.indices.astype(np.int64), sparse.indptr.astype(np.int64)
     model = xgb.XGBRegressor(**SMALL).fit(sparse, y + 2 * (X[:, 0] == 0))
-    decomposer = GlexDecomposer(model).fit(sparse)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(sparse)
     np.testing.assert_allclose(total(decomposer, sparse)[:, 0], model.predict(sparse), rtol=0, atol=1e-5)
     brute = check_against_brute_force(model, dense[:30], dense[30:])
-    ours = GlexDecomposer(model).fit(sparse[30:]).shap_values(sparse[:30])
+    ours = GlexDecomposer(model, max_interaction=None).fit(sparse[30:]).shap_values(sparse[:30])
     np.testing.assert_array_equal(ours, brute.shap_values(dense[:30]))
 
 
@@ -105,7 +105,7 @@ def test_stored_zeros_of_a_sparse_matrix_are_zeros():
     stored = sparse.copy()
     stored.data[::7] = 0
     model = xgb.XGBRegressor(**SMALL).fit(sparse, y)
-    decomposer = GlexDecomposer(model).fit(stored)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(stored)
     np.testing.assert_allclose(total(decomposer, stored)[:, 0], model.predict(stored), rtol=0, atol=1e-5)
 
 
@@ -113,7 +113,7 @@ def test_every_form_of_an_array_gives_the_same():
     X, y = make_numbers()
     X = np.round(X * 4)  # Whole numbers are exact in every type.
     model = xgb.XGBRegressor(**SMALL).fit(X, y)
-    decomposer = GlexDecomposer(model).fit(X)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(X)
     expected = decomposer.transform(X)
     frozen = X.copy()
     frozen.flags.writeable = False
@@ -122,11 +122,13 @@ def test_every_form_of_an_array_gives_the_same():
     for form in forms:
         before = np.array(form)
         np.testing.assert_array_equal(decomposer.transform(form), expected)
-        np.testing.assert_array_equal(GlexDecomposer(model).fit(form).transform(X), expected)
+        np.testing.assert_array_equal(
+            GlexDecomposer(model, max_interaction=None).fit(form).transform(X), expected
+        )
         np.testing.assert_array_equal(np.array(form), before)
     bools = X > 0
     model = xgb.XGBRegressor(**SMALL).fit(bools, y)
-    decomposer = GlexDecomposer(model).fit(bools)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(bools)
     np.testing.assert_allclose(total(decomposer, bools)[:, 0], model.predict(bools), rtol=0, atol=1e-5)
     check_against_brute_force(model, bools[:20], bools[20:])
 
@@ -137,7 +139,7 @@ def test_input_is_left_as_it_is_where_values_become_missing():
     model = xgb.XGBRegressor(**SMALL, missing=-999).fit(X, y)
     for form in (X.copy(), np.asfortranarray(X), pd.DataFrame(X)):
         before = np.array(form)
-        GlexDecomposer(model).fit(form).transform(form)
+        GlexDecomposer(model, max_interaction=None).fit(form).transform(form)
         np.testing.assert_array_equal(np.array(form), before)
 
 
@@ -146,25 +148,26 @@ def test_one_row_one_column_one_term(weighting):
     X, y = make_numbers()
     column = X[:, :1]
     model = xgb.XGBRegressor(**SMALL).fit(column, y)
-    decomposer = GlexDecomposer(model, weighting=weighting).fit(column)
+    decomposer = GlexDecomposer(model, weighting=weighting, max_interaction=None).fit(column)
     assert decomposer.transform(column[:1]).shape == (1, 1)
     assert decomposer.shap_values(column[:1]).shape == (1, 1)
     assert decomposer.shap_interaction_values(column[:1]).shape == (1, 1, 1)
     np.testing.assert_allclose(total(decomposer, column)[:, 0], model.predict(column), rtol=0, atol=1e-5)
     # The background may have one row.
     model = xgb.XGBRegressor(**SMALL).fit(X, y)
-    decomposer = GlexDecomposer(model, weighting=weighting).fit(X[:1])
+    decomposer = GlexDecomposer(model, weighting=weighting, max_interaction=None).fit(X[:1])
     np.testing.assert_allclose(total(decomposer, X)[:, 0], model.predict(X), rtol=0, atol=1e-5)
     if weighting == "empirical":
         np.testing.assert_allclose(decomposer.intercept_, model.predict(X[:1])[0], rtol=0, atol=1e-5)
         np.testing.assert_allclose(decomposer.transform(X[:1]), 0, atol=1e-12)
     # The model may have no term.
-    decomposer = GlexDecomposer(xgb.XGBRegressor(**SMALL).fit(X, np.ones(len(X))), weighting=weighting).fit(X)
+    constant = xgb.XGBRegressor(**SMALL).fit(X, np.ones(len(X)))
+    decomposer = GlexDecomposer(constant, weighting=weighting, max_interaction=None).fit(X)
     assert decomposer.transform(X).shape == (len(X), 0)
     assert decomposer.strongest_components() == []
     # A single stump has one term.
     model = xgb.XGBRegressor(n_estimators=1, max_depth=1, n_jobs=1).fit(X, y)
-    decomposer = GlexDecomposer(model, weighting=weighting).fit(X)
+    decomposer = GlexDecomposer(model, weighting=weighting, max_interaction=None).fit(X)
     assert decomposer.n_components_ == 1
     np.testing.assert_allclose(total(decomposer, X)[:, 0], model.predict(X), rtol=0, atol=1e-5)
 
@@ -180,7 +183,7 @@ def test_nodes_without_cover_are_split_evenly():
         warnings.simplefilter("ignore")
         model = xgb.train(params, xgb.DMatrix(np.abs(X) + 0.5, y), 4, xgb_model=old)
     with pytest.warns(UserWarning, match="cover 0"):
-        decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X)
+        decomposer = GlexDecomposer(model, weighting="path_dependent", max_interaction=None).fit(X)
     expected = shapley_values(game_components(path_dependent_game(model, X[:50], [0.0])), 3)[..., 0]
     np.testing.assert_allclose(decomposer.shap_values(X[:50]), expected, rtol=0, atol=1e-11)
     if VERSION >= (3, 4):
@@ -208,7 +211,7 @@ def test_roundings_that_go_the_same_way_are_no_misreading():
         n_estimators=2000, learning_rate=1, reg_lambda=0, min_child_weight=0, max_depth=6
     )
     model.set_params(n_jobs=1).fit(X, y > 0)
-    decomposer = GlexDecomposer(model).fit(X)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(X)
     np.testing.assert_allclose(total(decomposer, X)[:, 0], model.predict(X, output_margin=True), rtol=1e-3)
 
 
@@ -218,8 +221,8 @@ def test_huge_and_tiny_weights(scale):
     X, y = make_numbers()
     weight = np.arange(len(X)) % 3 + 1.0
     model = xgb.XGBRegressor(**SMALL).fit(X, y)
-    expected = GlexDecomposer(model).fit(X, sample_weight=weight)
-    decomposer = GlexDecomposer(model).fit(X, sample_weight=weight * scale)
+    expected = GlexDecomposer(model, max_interaction=None).fit(X, sample_weight=weight)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(X, sample_weight=weight * scale)
     np.testing.assert_array_equal(decomposer.transform(X), expected.transform(X))
     np.testing.assert_array_equal(decomposer.component_importances_, expected.component_importances_)
 
@@ -227,7 +230,9 @@ def test_huge_and_tiny_weights(scale):
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_the_intercept_does_not_change_with_calls(weighting):
     X, y = make_numbers()
-    decomposer = GlexDecomposer(xgb.XGBRegressor(**SMALL).fit(X, y), weighting=weighting).fit(X)
+    decomposer = GlexDecomposer(
+        xgb.XGBRegressor(**SMALL).fit(X, y), weighting=weighting, max_interaction=None
+    ).fit(X)
     before, components = decomposer.intercept_, decomposer.transform(X)
     decomposer.shap_values(X[:5])
     decomposer.shap_interaction_values(X[5:])
@@ -243,7 +248,7 @@ def test_the_intercept_does_not_change_with_calls(weighting):
 def test_interactions_of_224_classes_are_refused_with_their_size():
     X, _ = make_numbers(448, 6)
     model = xgb.XGBClassifier(n_estimators=1, max_depth=1, n_jobs=1).fit(X, np.arange(448) % 224)
-    decomposer = GlexDecomposer(model).fit(X)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(X)
     many = np.broadcast_to(X[:1], (10_000_000, 6))
     decomposer._check_X = lambda X: X  # Do not copy the rows.
     with pytest.raises(MemoryError, match=r"shape \(224, 6, 6, 10000000\).* needs 600\.8 GiB"):
@@ -304,7 +309,7 @@ def test_wide_leaves_join_in_groups(wide):
         "high": list(range(15, 20)),
     }
     rows, background = X[:10], X[100:140]
-    decomposer = GlexDecomposer(model, feature_groups=groups).fit(background)
+    decomposer = GlexDecomposer(model, feature_groups=groups, max_interaction=None).fit(background)
     members = [range(8), range(8, 15), range(15, 20)]
     game = {}
     for s in [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]:

@@ -42,7 +42,7 @@ def test_integer_codes_never_seen(max_cat_to_onehot):
     check_against_brute_force(model, rows, np.concatenate([X[50:100], rows]))
     # A walk through the trees gives the other weighting.
     game = path_dependent_game(model, rows, [0.0])
-    decomposer = GlexDecomposer(model, weighting="path_dependent").fit(X)
+    decomposer = GlexDecomposer(model, weighting="path_dependent", max_interaction=None).fit(X)
     ours = decomposer.shap_values(rows)
     np.testing.assert_allclose(ours, shapley_values(game_components(game), 3)[..., 0], rtol=0, atol=1e-11)
 
@@ -86,7 +86,7 @@ def test_pandas_categories(kind):
     frame, y = categorical_frame(kind)
     model = fit_frame(frame, y)
     rows, background = frame.iloc[:12], frame.iloc[20:60]
-    decomposer = GlexDecomposer(model).fit(background)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(background)
     components = frame_components(model, rows, background)
     atol = 8 * rounding(model, decomposer.intercept_)
     ours = decomposer.shap_values(rows)
@@ -100,7 +100,7 @@ def test_pandas_categories(kind):
 def test_pandas_categories_in_another_order(kind):
     frame, y = categorical_frame(kind)
     model = fit_frame(frame, y)
-    decomposer = GlexDecomposer(model).fit(frame)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(frame)
     expected = decomposer.transform(frame)
     # Use a list: XGBoost reads a reversed view of integers past its end.
     turned = frame.assign(
@@ -108,7 +108,9 @@ def test_pandas_categories_in_another_order(kind):
     )
     np.testing.assert_allclose(total(decomposer, turned)[:, 0], model.predict(turned), rtol=0, atol=1e-5)
     np.testing.assert_array_equal(decomposer.transform(turned), expected)
-    np.testing.assert_array_equal(GlexDecomposer(model).fit(turned).transform(frame), expected)
+    np.testing.assert_array_equal(
+        GlexDecomposer(model, max_interaction=None).fit(turned).transform(frame), expected
+    )
     few = turned.iloc[:7]
     few = few.assign(kind=few["kind"].cat.remove_unused_categories())
     np.testing.assert_allclose(total(decomposer, few)[:, 0], model.predict(few), rtol=0, atol=1e-5)
@@ -125,7 +127,10 @@ def test_missing_is_compared_with_the_frames_own_codes(missing):
     frame["x"] = frame["x"].mask(n % 5 == 0, float(missing))
     model = xgb.XGBRegressor(n_estimators=5, max_depth=3, enable_categorical=True, missing=missing)
     model.fit(frame, (colour == "red") * 2.0 + (colour == "green") * x)
-    decomposer, remover = GlexDecomposer(model).fit(frame), FeatureRemover(model, ["noise"]).fit(frame)
+    decomposer, remover = (
+        GlexDecomposer(model, max_interaction=None).fit(frame),
+        FeatureRemover(model, ["noise"]).fit(frame),
+    )
     some = frame[frame["colour"] != "blue"]
     for rows in (
         some,
@@ -141,7 +146,7 @@ def test_missing_is_compared_with_the_frames_own_codes(missing):
 def test_a_pandas_category_never_seen_raises_as_in_xgboost():
     frame, y = categorical_frame("str")
     model = fit_frame(frame, y)
-    decomposer = GlexDecomposer(model).fit(frame)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(frame)
     unseen = frame.assign(kind=frame["kind"].cat.rename_categories({"a": "zebra"}))
     with pytest.raises(ValueError, match="zebra"):
         model.predict(unseen)
@@ -155,7 +160,7 @@ def test_a_pandas_category_never_seen_raises_as_in_xgboost():
 @pytest.mark.skipif(VERSION < (3, 1), reason="the model does not know its categories, only codes")
 def test_numbers_where_categories_are_expected_raise():
     frame, y = categorical_frame("int")
-    decomposer = GlexDecomposer(fit_frame(frame, y)).fit(frame)
+    decomposer = GlexDecomposer(fit_frame(frame, y), max_interaction=None).fit(frame)
     with pytest.raises(ValueError, match="'kind' is not categorical"):
         decomposer.transform(frame.assign(kind=frame["kind"].astype(float)))
 
@@ -169,13 +174,13 @@ def test_categories_survive_saving_and_early_stopping(form, tmp_path):
     )
     model.fit(frame[:250], y[:250], eval_set=[(frame[250:], rng.permutation(y[250:]))], verbose=False)
     assert model.best_iteration < model.get_booster().num_boosted_rounds() - 1
-    expected = GlexDecomposer(model).fit(frame)
+    expected = GlexDecomposer(model, max_interaction=None).fit(frame)
     np.testing.assert_allclose(total(expected, frame)[:, 0], model.predict(frame), rtol=0, atol=1e-5)
     model.save_model(tmp_path / f"model.{form}")
     loaded = xgb.XGBRegressor()
     loaded.load_model(tmp_path / f"model.{form}")
     np.testing.assert_array_equal(
-        GlexDecomposer(loaded).fit(frame).transform(frame), expected.transform(frame)
+        GlexDecomposer(loaded, max_interaction=None).fit(frame).transform(frame), expected.transform(frame)
     )
 
 
@@ -186,8 +191,8 @@ def test_shuffled_frame_columns_are_refused_as_the_model_refuses_them():
     with pytest.raises(ValueError, match="feature_names mismatch"):
         model.predict(frame[["a", "b", "c"]])
     with pytest.raises(ValueError, match="should match those"):
-        GlexDecomposer(model).fit(frame[["a", "b", "c"]])
-    decomposer = GlexDecomposer(model).fit(frame)
+        GlexDecomposer(model, max_interaction=None).fit(frame[["a", "b", "c"]])
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(frame)
     for method in (decomposer.transform, decomposer.shap_values, decomposer.shap_interaction_values):
         with pytest.raises(ValueError, match="should match those"):
             method(frame[["a", "b", "c"]])
@@ -205,7 +210,7 @@ def test_nullable_pandas_types():
     frame.loc[::5, "i"], frame.loc[::7, "b"], frame.loc[::11, "f"] = pd.NA, pd.NA, pd.NA
     plain = np.column_stack([frame[c].to_numpy(dtype=float, na_value=np.nan) for c in frame])
     model = xgb.XGBRegressor(**SMALL).fit(frame, y)
-    decomposer = GlexDecomposer(model).fit(frame)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(frame)
     np.testing.assert_allclose(total(decomposer, frame)[:, 0], model.predict(frame), rtol=0, atol=1e-5)
     components = game_components(brute_force_game(lambda Z: model_margin(model, Z), plain[:30], plain))
     expected = shapley_values(components, 3)[..., 0]
@@ -222,7 +227,7 @@ def test_other_pandas_types(dtype):
         dtype = dtype.replace("Int64", "int64")
     frame = pd.DataFrame({"a": (X[:, 0] > 0).astype(int), "b": (X[:, 1] > 1).astype(int)}).astype(dtype)
     model = xgb.XGBRegressor(**SMALL).fit(frame, y)
-    decomposer = GlexDecomposer(model).fit(frame)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(frame)
     np.testing.assert_allclose(total(decomposer, frame)[:, 0], model.predict(frame), rtol=0, atol=1e-5)
 
 
@@ -230,24 +235,24 @@ def test_duplicate_and_integer_column_names():
     X, y = make_numbers()
     model = xgb.XGBRegressor(**SMALL).fit(X, y)
     numbered = pd.DataFrame(X)
-    decomposer = GlexDecomposer(xgb.XGBRegressor(**SMALL)).fit(numbered, y)
+    decomposer = GlexDecomposer(xgb.XGBRegressor(**SMALL), max_interaction=None).fit(numbered, y)
     assert decomposer.get_feature_names_out()[:3].tolist() == ["0", "1", "2"]
     np.testing.assert_allclose(total(decomposer, numbered)[:, 0], model.predict(X), rtol=0, atol=1e-5)
     twice = pd.DataFrame(X, columns=["a", "b", "a"])
     with pytest.raises(ValueError, match="'a'"):
-        GlexDecomposer(model).fit(twice)
+        GlexDecomposer(model, max_interaction=None).fit(twice)
 
 
 def test_names_with_colons_brackets_and_spaces():
     X, y = make_numbers()
     frame = pd.DataFrame(X, columns=["a:b", "a", "wind speed"])
     model = xgb.XGBRegressor(**SMALL).fit(frame, y)
-    decomposer = GlexDecomposer(model).fit(frame)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(frame)
     assert {"a:b", "a", "wind speed", "a:b:a", "a:wind speed"} <= set(decomposer.get_feature_names_out())
     np.testing.assert_allclose(total(decomposer, frame)[:, 0], model.predict(frame), rtol=0, atol=1e-5)
     clash = pd.DataFrame(X, columns=["a:b", "a", "b"])
     model = xgb.XGBRegressor(**SMALL).fit(clash, y)
     with pytest.raises(ValueError, match="would both have the column name 'a:b'"):
-        GlexDecomposer(model).fit(clash)
-    names = GlexDecomposer(model, separator=" x ").fit(clash).get_feature_names_out()
+        GlexDecomposer(model, max_interaction=None).fit(clash)
+    names = GlexDecomposer(model, separator=" x ", max_interaction=None).fit(clash).get_feature_names_out()
     assert {"a:b", "a x b"} <= set(names)

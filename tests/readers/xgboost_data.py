@@ -22,7 +22,7 @@ def make_numbers(n=300, n_features=3):
 
 def check_against_brute_force(model, rows, background):
     """Require the game that the model's own margins define; one output."""
-    decomposer = GlexDecomposer(model).fit(background)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(background)
     game = brute_force_game(lambda Z: model_margin(model, Z), rows, background)
     check_game(decomposer, rows, game, 2 ** np.shape(rows)[1] * rounding(model, decomposer.intercept_))
     return decomposer
