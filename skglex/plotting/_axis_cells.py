@@ -133,7 +133,7 @@ def cells_of_player(decomposer: Any, player: str) -> list[AxisCells]:
         if len(found) and rest.issuperset(found.tolist()) and len(origin.values):
             axes.append(_of_raw_column(view, origin, found))
             rest -= set(found.tolist())
-    if len(rest) > 1 and (one_hot := one_hot_columns(view, player, np.array(sorted(rest)))) is not None:
+    if rest and (one_hot := one_hot_columns(view, player, np.array(sorted(rest)))) is not None:
         axes.append(_of_one_hot_columns(one_hot, player))
         rest = set()
     left = [view.feature_names[view.grid.features[i]] for i in sorted(rest)]

@@ -126,6 +126,17 @@ def test_sparse_rows_without_an_encoder():
     np.testing.assert_array_equal(bars(display.ax_), together["city"].evaluate(rows))
 
 
+def test_one_hot_columns_of_which_the_model_needs_one():
+    Z = pd.get_dummies(X[["age", "sex"]], columns=["sex"])
+    model = XGBRegressor(n_estimators=20, max_depth=3, n_jobs=1).fit(Z, Y)
+    decomposer = GlexDecomposer(model, feature_groups={"sex": ["sex_Female", "sex_Male"]}).fit(Z)
+    assert len(decomposer._fitted.grid.features) == 2
+    display = draw(decomposer, "sex")
+    assert labels(display.ax_) == ["Female", "Male"]
+    rows = Z.loc[X.drop_duplicates("sex").sort_values("sex").index]
+    np.testing.assert_array_equal(bars(display.ax_), decomposer["sex"].evaluate(rows))
+
+
 @pytest.mark.parametrize("drop_first", [False, True])
 def test_one_hot_columns_of_a_frame(drop_first):
     Z = pd.get_dummies(X[["city", "age"]], columns=["city"], drop_first=drop_first)
