@@ -23,7 +23,7 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
     decomposer : GlexDecomposer
         A fitted decomposer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Rows with the same columns as those passed to `fit`.
+        Rows with the same columns as those passed to `~skglex.GlexDecomposer.fit`.
     interactions : bool, default=False
         Compute SHAP interaction values instead of SHAP values.
 
@@ -50,7 +50,12 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
 
     See Also
     --------
-    GlexDecomposer.shap_values : The values as an array.
+    skglex.GlexDecomposer.shap_values : The values as an array.
+
+    Notes
+    -----
+    With path-dependent weights the values are those of ``shap.TreeExplainer(model)``. An explainer that gets data and
+    ``feature_perturbation="tree_path_dependent"`` counts the covers of that data, so its values differ.
 
     Examples
     --------

@@ -154,9 +154,8 @@ def cells_of_axis(decomposer: Any, axis: Axis) -> AxisCells:
     plain = AxisCells(
         feature=axis.feature,
         used_features=np.array([used]),
-        # No number is between two thresholds that are equal in the model's dtype: the next bin stands for theirs.
-        bins=np.searchsorted(along, np.arange(axis.n_bins))[None],
-        shares=decomposer.background_weights(axis),
+        bins=np.unique(along, return_index=True)[1][None],
+        shares=_shares(decomposer, axis),
         find=lambda rows: along[rows.bins[used]],
         missing=axis.missing,
         missing_label=_missing_label(view, position),
@@ -173,7 +172,14 @@ def cells_of_axis(decomposer: Any, axis: Axis) -> AxisCells:
         if raw_units is None and len(origin.values) and (not origin.numeric or len(origin.values) <= 12):
             row = np.flatnonzero(np.isin(view.grid.features, origin.outputs)).tolist().index(used)
             return _of_encoded_column(plain, origin, along[origin.bins[row]])
-    return _of_numbers(plain, axis, full, decomposer.background_weights(full), origin, raw_units)
+    return _of_numbers(plain, axis, full, _shares(decomposer, full), origin, raw_units)
+
+
+def _shares(decomposer: Any, axis: Axis) -> NDArray[np.float64]:
+    """Return the share of the background in every bin; zeros if `fit` got no rows."""
+    if explained(decomposer).background.n_rows == 0:
+        return np.zeros(axis.n_bins)
+    return np.asarray(decomposer.background_weights(axis))
 
 
 def component_values(view: Explained, component: Component, axes: list[AxisCells]) -> NDArray[np.float64]:
