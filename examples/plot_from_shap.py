@@ -28,8 +28,9 @@ model = XGBRegressor(n_estimators=100, max_depth=4, learning_rate=0.1).fit(X, y)
 # The SHAP values you know
 # ------------------------
 # With ``weighting="path_dependent"`` they are XGBoost's own ``pred_contribs``, which shap calls
-# "tree_path_dependent". The default, ``"empirical"``, averages over all rows that ``fit`` gets. shap calls this
-# "interventional", and uses a hundred rows.
+# "tree_path_dependent". (Give its explainer no data to compare: with data it counts the covers of the trees again.) The
+# default, ``"empirical"``, averages over all rows that ``fit`` gets. shap calls this "interventional", and uses a
+# hundred rows.
 
 path_dependent = GlexDecomposer(model, weighting="path_dependent").fit(X)
 contribs = model.get_booster().predict(xgboost.DMatrix(X), pred_contribs=True)

@@ -118,6 +118,9 @@ class FeatureRemover(BaseTreeModelEstimator):
     prefit : {"auto", True, False}, default="auto"
         ``"auto"``: use the estimator unchanged if it is fitted and y is not passed (boosters and frozen estimators
         always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
+    missing : float, default=nan
+        The value that was missing in training besides NaN, for a model that does not store it: an
+        ``xgboost.Booster`` that was trained on ``DMatrix(..., missing=missing)``, or a ``treelite.Model``.
     n_background : int, default=None
         Number of rows of X to draw as the background. None: all rows.
     n_jobs : int, default=None
@@ -230,6 +233,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         strength: float = 1.0,
         feature_groups: dict[str, Any] | str | None = None,
         prefit: str | bool = "auto",
+        missing: float = np.nan,
         n_background: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -241,6 +245,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         self.strength = strength
         self.feature_groups = feature_groups
         self.prefit = prefit
+        self.missing = missing
         self.n_background = n_background
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -2,6 +2,7 @@
 
 __all__ = [
     "AdditivityError",
+    "MissingValueWarning",
     "MixedColumnsWarning",
     "RemainderWarning",
     "SlowComputationWarning",
@@ -21,6 +22,20 @@ class AdditivityError(RuntimeError):
     >>> from skglex.exceptions import AdditivityError
     >>> issubclass(AdditivityError, RuntimeError)
     True
+    """
+
+
+class MissingValueWarning(UserWarning):
+    """Warn that a value of the background looks like a missing one, but the model does not store which value is.
+
+    This concerns an ``xgboost.Booster`` and a ``treelite.Model``; see the parameter ``missing`` of `GlexDecomposer`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skglex.exceptions import MissingValueWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", MissingValueWarning)  # stop instead
     """
 
 

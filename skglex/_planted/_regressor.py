@@ -68,7 +68,7 @@ class RandomPlantedForestRegressor(RegressorMixin, BasePlantedForest):
     random_state : int, RandomState instance or None, default=None
         Source of the random draws of rows, candidates and thresholds.
     verbose : int, default=0
-        With 1, `fit` shows a progress bar, and say when kernels are compiled.
+        With 1, `fit` shows a progress bar, and says when kernels are compiled.
 
     Attributes
     ----------

@@ -31,9 +31,9 @@ def to_shapiq(
         Rows with the same columns as those passed to `~skglex.GlexDecomposer.fit`.
     order : int, default=None
         Highest order of the components. None: all components of the decomposer.
-    output : label, default=None
-        The output whose components are exported: a class, or the number of the output. Required if the model has
-        several outputs.
+    output : object, default=None
+        The output whose components are exported: a class label, the output's name, or its position. Required if the
+        model has several outputs.
 
     Returns
     -------
