@@ -68,4 +68,5 @@ sphinx_gallery_conf = {
     "doc_module": ("skglex",),
     "reference_url": {"skglex": None},
     "backreferences_dir": None,
+    "write_computation_times": False,
 }
