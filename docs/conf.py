@@ -69,4 +69,5 @@ sphinx_gallery_conf = {
     "reference_url": {"skglex": None},
     "backreferences_dir": None,
     "write_computation_times": False,
+    "capture_repr": ("_repr_html_",),
 }
