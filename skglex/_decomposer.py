@@ -64,20 +64,10 @@ class NoComponentsError(ValueError, AttributeError):
 class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     """Decompose a tree ensemble exactly into main effects and interactions.
 
-    The margin (raw score) of the model at x is the sum of its components, ::
-
-        margin(x) = m_0 + sum over feature sets S of m_S(x_S)
-
-    Averaging identifies the components [1]_. With the value v_l and the path features P_l of every leaf l, ::
-
-        m_S(x) = sum_l v_l * sum over V in S of (-1)^(|S| - |V|) * 1[x_V] * E_l(P_l minus V)   (P_l contains S)
-
-    where
-
-    - 1[x_V] is 1 if x satisfies the leaf's conditions on V, and 0 otherwise;
-    - E_l(U) is the weight with which the leaf's conditions on U hold when x_U is averaged out.
-
-    SHAP values, partial dependence functions and importances are sums of components.
+    `fit` gets the background: the rows over which features are averaged out. `transform` returns a column for each
+    component. With the intercept, the columns of a row add up to the margin (raw score) of the model.
+    ``decomposer["hr", "temp"]`` is a single component, a function of two features. SHAP values, partial dependence
+    functions and importances are sums of components.
 
     Parameters
     ----------
@@ -87,10 +77,11 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         final model is decomposed, and its features are the columns after the preprocessing. The documentation lists
         the supported models.
     weighting : {"empirical", "path_dependent"}, default="empirical"
-        ``"empirical"``: E_l(U) is the weighted share of background rows that satisfy the leaf's conditions on U,
-        under the joint distribution [2]_. Partial dependence then equals the brute-force version, and SHAP values are
-        interventional. ``"path_dependent"``: E_l(U) is the product of the cover ratios along the leaf's path, as in
-        XGBoost's ``pred_contribs``.
+        How features are averaged out (E_l in the notes). ``"empirical"``: E_l(U) is the weighted share of background
+        rows that satisfy the leaf's conditions on U, under the joint distribution [2]_. Partial dependence then equals
+        the brute-force version, and SHAP values are interventional. ``"path_dependent"``: E_l(U) is the product of the
+        cover ratios along the leaf's path, as in XGBoost's ``pred_contribs``. The covers are those
+        that the model stores; shap counts them again if ``TreeExplainer`` gets data.
     max_interaction : int, default=2
         Maximum order of the components that `transform` and ``components_`` list; the others are in the remainder.
         None: all orders. Any component is available by name: ``decomposer["a", "b", "c"]``. SHAP values, SHAP
@@ -166,6 +157,22 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     Notes
     -----
+    The margin at x is the sum of the components of all feature sets S, ::
+
+        margin(x) = m_0 + sum over S of m_S(x_S)
+
+    Averaging identifies them [1]_. The component of S is a sum over the leaves l whose path features P_l contain S,
+    and over the subsets V of S, ::
+
+        m_S(x) = sum over l and V of
+                     v_l * (-1)^(|S| - |V|) * 1[x_V] * E_l(P_l minus V)
+
+    where
+
+    - v_l is the value of the leaf;
+    - 1[x_V] is 1 if x satisfies the leaf's conditions on V, and 0 otherwise;
+    - E_l(U) is the weight with which the leaf's conditions on U hold when x_U is averaged out.
+
     All methods with rows X as an argument are lazy on Dask arrays and data frames: they return Dask collections.
 
     The margin is on the link scale: log-odds for a binary classifier, one score per class for a multiclass
@@ -444,7 +451,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         require_equal(model_margin, total.T, rounding, rows, "components", "transform")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns of `transform`.
+        """Return the names of the columns of ``transform``.
 
         Parameters
         ----------

@@ -93,7 +93,7 @@ class FittedModel:
     background_rows: NDArray[np.int64] = None  # type: ignore[assignment]
     row: Any = None
     sparse: bool = False
-    raw: RawMap = field(default_factory=lambda: RawMap([], [], []))
+    raw: RawMap = field(default_factory=RawMap)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "row": pack_row(self.row)}

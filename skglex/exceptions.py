@@ -42,7 +42,7 @@ class MissingValueWarning(UserWarning):
 class MixedColumnsWarning(UserWarning):
     """Warn that removing a raw column also removes information about other raw columns.
 
-    A `FeatureRemover` removes every preprocessed column that depends on a removed raw column. Such a column can
+    A `~skglex.FeatureRemover` removes every preprocessed column that depends on a removed raw column. Such a column can
     depend on other raw columns too: a nearest-neighbour imputer fills the gaps of a column from all other columns,
     and a principal component is computed from all columns. Their information is lost as well.
 

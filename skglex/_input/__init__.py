@@ -30,7 +30,7 @@ from skglex._input._rows import (
     with_columns_of,
     with_numbers,
 )
-from skglex._input._saved_row import pack_row, unpack_row
+from skglex._input._saved_row import pack_index, pack_row, unpack_index, unpack_row
 from skglex._input._spec import LARGEST_ZERO, InputSpec
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "map_chunks",
     "name_categories",
     "output_names",
+    "pack_index",
     "pack_row",
     "placeholders",
     "raw_column",
@@ -69,6 +70,7 @@ __all__ = [
     "row_of_series",
     "take_rows",
     "trace_columns",
+    "unpack_index",
     "unpack_row",
     "with_columns_of",
     "with_numbers",

@@ -66,6 +66,8 @@ class ReaderContract:
     # Names of models that are saved and loaded, and of those whose partial dependence scikit-learn computes.
     saved = ()
     dependence = ()
+    # Whether skops can write models of the library.
+    with_skops = True
     # Whether the library computes its output in float32.
     float32 = False
 
@@ -172,6 +174,14 @@ class ReaderContract:
         bound = self.tolerance(name, model, decomposer)
         assert_allclose(total(decomposer, rows), self.margin(model, rows), rtol=0, atol=bound)
 
+    def test_values_that_the_model_refuses_are_refused(self, name, model_of):
+        decomposer = GlexDecomposer(model_of(name)).fit(self.X)
+        for value in filter(lambda x: not np.isfinite(x), self.special):
+            if not self.takes(model_of(name), value):
+                for method in (decomposer.transform, decomposer.shap_values):
+                    with pytest.raises(ValueError, match=r"NaN|infinity"):
+                        method(np.full((1, self.X.shape[1]), value))
+
     def test_empirical_weights_are_averages_over_the_background(self, name, model_of):
         model = model_of(name)
         rows, background = self.some_rows(model, 20, 1), self.some_rows(model, 30, 2)
@@ -219,6 +229,8 @@ class ReaderContract:
         for loaded in copies:
             assert_array_equal(GlexDecomposer(loaded, prefit=True).fit(self.X).transform(self.X), expected)
         assert_array_equal(pickle.loads(pickle.dumps(decomposer)).transform(self.X), expected)
+        if not self.with_skops:
+            return
         io = pytest.importorskip("skops.io")
         written = io.dumps(decomposer)
         loaded = io.loads(written, trusted=io.get_untrusted_types(data=written))
