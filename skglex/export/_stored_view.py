@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,15 +124,11 @@ class _WithoutLeaves:
         raise ValueError(NOT_STORED.format(name.strip("_").replace("_", " ")))
 
 
-class _StoredBackground(NamedTuple):
-    """Hold what is known of the background beside its distribution along each feature.
+class _StoredBackground(_WithoutLeaves):
+    """Hold what is known of the background beside its distribution along each feature."""
 
-    Attributes
-    ----------
-    n_rows : int
-    """
-
-    n_rows: int
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows = n_rows
 
 
 class StoredModel(_WithoutLeaves):

@@ -227,6 +227,7 @@ def test_waterfall(tmp_path, plt):
     assert "remainder" not in display.names
 
 
+@pytest.mark.filterwarnings("ignore:1 components of order 3 and more are left out")
 def test_what_is_not_known(tmp_path):
     stored = store(complete(PREDICTORS["regressor"](), X), tmp_path)
     message = "tables of components, but neither the model's leaves nor the rows of the background"
@@ -244,6 +245,7 @@ def test_what_is_not_known(tmp_path):
         lambda: stored.feature_importances_,
         lambda: stored.partial_dependence(["x0"], X),
         lambda: stored.estimator_,
+        lambda: stored._explained.background.in_memory(),
     ):
         with pytest.raises(
             (ValueError, AttributeError, ImportError), match=f"{message}|could not be imported"
