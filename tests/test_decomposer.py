@@ -7,7 +7,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import shap
 import xgboost as xgb
 
 from skglex import FeatureRemover, GlexDecomposer
@@ -19,7 +18,7 @@ from tests.support.oracles import (
     model_margin,
     path_dependent_game,
 )
-from tests.support.small_models import FILLED, FLOAT32, MODEL, RNG, X, Y, newer_xgboost
+from tests.support.small_models import FLOAT32, MODEL, X, newer_xgboost
 
 ORACLE = Path(__file__).parent / "data" / "oracle"
 
@@ -50,24 +49,6 @@ def test_components_brute_force(weighting, max_interaction):
     assert np.allclose(
         dec.intercept_ + out.sum(axis=1), MODEL.predict(rows, output_margin=True), atol=FLOAT32
     )
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_shap_interventional(classes):
-    target = np.digitize(Y, [0.0] if classes == 2 else [-1.0, 1.0])
-    model = xgb.XGBClassifier(n_estimators=10, max_depth=4, learning_rate=0.5).fit(FILLED, target)
-    background = FILLED[:100]  # shap takes no more rows.
-    dec = GlexDecomposer(model, max_interaction=None).fit(background)
-    try:
-        explainer = shap.TreeExplainer(model, background, feature_perturbation="interventional")
-    except ValueError as error:
-        pytest.skip(f"this shap does not read this XGBoost: {error}")
-    expected = explainer.shap_values(FILLED[:50], check_additivity=False)
-    # shap stores leaf values and thresholds in float32 and sums in float64.
-    assert dec.shap_values(FILLED[:50]).shape == expected.shape
-    assert np.allclose(dec.shap_values(FILLED[:50]), expected, atol=FLOAT32)
-    if classes == 2:  # With several classes shap omits the base scores of the classes.
-        assert np.allclose(dec.intercept_, explainer.expected_value, atol=FLOAT32)
 
 
 @newer_xgboost
@@ -160,21 +141,6 @@ def test_n_jobs_to_the_bit(weighting):
     assert np.array_equal(one.transform(X), one.transform(many)[:300])
     with joblib.parallel_config(n_jobs=2):
         assert np.array_equal(one.shap_values(many), two.set_params(n_jobs=None).shap_values(many))
-
-
-def test_sample_weight_is_repetition():
-    weight = RNG.integers(0, 4, size=300)
-    weighted = GlexDecomposer(MODEL).fit(X, sample_weight=weight)
-    repeated = GlexDecomposer(MODEL).fit(np.repeat(X, weight, axis=0))
-    assert np.isclose(weighted.intercept_, repeated.intercept_, atol=1e-12)
-    assert np.allclose(weighted.transform(X), repeated.transform(X), atol=1e-12)
-    assert np.allclose(weighted.shap_values(X), repeated.shap_values(X), atol=1e-12)
-    assert np.allclose(weighted.component_importances_, repeated.component_importances_, atol=1e-12)
-    fractional = RNG.random(300)
-    dec = GlexDecomposer(MODEL).fit(X, sample_weight=fractional)
-    game = brute_force_game(lambda Z: model_margin(MODEL, Z), X[:10], X, weight=fractional)
-    assert np.allclose(dec.partial_dependence([1, 2], X[:10]), game[1, 2][:, 0], atol=FLOAT32)
-    assert np.array_equal(dec.background_.weights, fractional)
 
 
 @pytest.mark.parametrize("kind", [GlexDecomposer, partial(FeatureRemover, features=[0])])

@@ -25,8 +25,6 @@ from tests.support.small_models import FILLED, FLOAT32, MODEL, RNG, X, Y, newer_
 @parametrize_with_checks(
     [
         GlexDecomposer(small()),
-        GlexDecomposer(small().fit(X, Y)),
-        GlexDecomposer(xgb.XGBClassifier(n_estimators=5, max_depth=3, n_jobs=1)),
         GlexDecomposer(xgb.XGBClassifier(n_estimators=5, max_depth=3, n_jobs=1).fit(X, Y > 0)),
         GlexDecomposer(small(), max_interaction=1, weighting="path_dependent"),
     ]

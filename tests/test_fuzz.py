@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lightgbm import LGBMRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
+from skglex import FeatureRemover, GlexDecomposer
 from skglex._decomposition import _shapley
 from skglex._leaves import _leaf_sum
 from skglex._readers import _registry
@@ -160,38 +160,6 @@ def test_nothing_is_right_of_infinity(model):
     )
     assert np.allclose(decomposer.background_weights(axis)[axis.missing], 1 / 3)
     assert np.allclose(decomposer.background_weights(axis).sum(), 1)
-
-
-def test_a_planted_forest_takes_no_infinities():
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    model = RandomPlantedForestRegressor(n_estimators=2, random_state=0).fit(X, X[:, 0])
-    decomposer = GlexDecomposer(model).fit(X)
-    for method in (model.predict, decomposer.transform, decomposer.shap_values):
-        with pytest.raises(ValueError, match="infinity"):
-            method(np.full((1, 2), np.inf))
-
-
-@pytest.mark.parametrize("n_rows", [1, 2])
-def test_no_rows_are_refused(n_rows, monkeypatch):
-    monkeypatch.setitem(_registry._READERS, "tests.support.hand_built", "tests.support.hand_built")
-    case = hand_built_case(
-        0,
-        kind="nodes",
-        d=2,
-        n_trees=1,
-        max_depth=2,
-        n_outputs=1,
-        chain=False,
-        weighting="empirical",
-        n_rows=n_rows,
-        n_background=1,
-    )
-    with pytest.raises(ValueError, match="0 sample"):
-        GlexDecomposer(case.model).fit(case.rows[:0])
-    decomposer = GlexDecomposer(case.model).fit(case.rows)
-    for method in (decomposer.transform, decomposer.shap_values):
-        with pytest.raises(ValueError, match="0 sample"):
-            method(case.rows[:0])
 
 
 def check_case(case, patch):

@@ -24,10 +24,8 @@ from tests.support.small_models import FLOAT32, small
 
 @parametrize_with_checks(
     [
-        FeatureRemover(small(), [0]),
         FeatureRemover(small().fit(FRAME, Y), [0]),
         FeatureRemover(xgb.XGBClassifier(n_estimators=5, max_depth=3, n_jobs=1), [0]),
-        FeatureRemover(xgb.XGBClassifier(n_estimators=5, max_depth=3, n_jobs=1).fit(FRAME, Y > 6), [0]),
         FeatureRemover(small(), 0, strength=0.5, weighting="path_dependent"),
     ]
 )

@@ -3,6 +3,7 @@
     python tools/mutants.py                      # 200 mutants, seed 0
     python tools/mutants.py --jobs 2 --only 3,17,40-59
     python tools/mutants.py --list               # show the diffs, run nothing
+    python tools/mutants.py --module _response.py --tests tests/test_response.py   # of one module, by some tests
 
 The sample is drawn from all mutants of `MODULES` (the compiled kernels have their own tests). The default suite runs
 once under coverage, which records the lines that each test runs; ``.mutants`` keeps this record until the package or
@@ -213,6 +214,8 @@ class Source:
                 yield whole("unary", f"({self.of(operand)})")
             case ast.Constant(value=bool(value)):
                 yield whole("constant", str(not value))
+            case ast.Constant(value=int(value) | float(value)) if value + 1 == value:
+                yield whole("constant", repr(value / 2))
             case ast.Constant(value=int(value) | float(value)):
                 yield whole("constant", repr(value + 1))
                 yield whole("constant", repr(value - 1) if value >= 1 else f"({value - 1!r})")
@@ -234,6 +237,7 @@ class Source:
                     len(args) > 1
                     and name not in SYMMETRIC
                     and not any(isinstance(arg, ast.Starred) for arg in args[:2])
+                    and self.of(args[0]) != self.of(args[1])
                 ):
                     a, b = args[:2]
                     between = self.between(self.end(a), self.start(b))
@@ -260,9 +264,9 @@ class Source:
                 yield whole("loop", "break")
 
 
-def mutants() -> list[Mutant]:
-    """Return every mutant, in a fixed order."""
-    paths = {path for pattern in MODULES for path in PACKAGE.glob(pattern) if path.name != "_html.py"}
+def mutants(modules: list[str]) -> list[Mutant]:
+    """Return every mutant of some modules, given by patterns within the package, in a fixed order."""
+    paths = {path for pattern in modules for path in PACKAGE.glob(pattern) if path.name != "_html.py"}
     found = [mutant for path in paths for mutant in Source(path).mutants()]
     return sorted(found, key=lambda m: (m.module, m.start, m.end, m.text))
 
@@ -284,10 +288,10 @@ class Finder(SourceFileLoader):
         return self.code
 
 
-def import_all() -> None:
+def import_all(tests: list[str]) -> None:
     """Collect the tests, which imports what they import; then forget the package (but its kernels) and the tests."""
     with redirect_stdout(StringIO()) as output:
-        if pytest.main(["-qq", "--collect-only", str(ROOT / "tests")]):
+        if pytest.main(["-qq", "--collect-only", *tests]):
             raise SystemExit(output.getvalue())
     for path in (PACKAGE / "_kernels").glob("[!_]*.py"):
         importlib.import_module(f"skglex._kernels.{path.stem}")
@@ -300,12 +304,13 @@ def import_all() -> None:
 class Selection:
     """Choose the quick tests that run what a mutant changes, the likeliest to notice first."""
 
-    def __init__(self, n_jobs: int) -> None:
-        if not (RECORD / digest()).exists():
-            record(n_jobs)
+    def __init__(self, recorded_tests: list[str], n_jobs: int) -> None:
+        times = RECORD / digest(recorded_tests)
+        if not times.exists():
+            record(recorded_tests, n_jobs, times)
         self.lines = CoverageData(str(RECORD / "coverage"))
         self.lines.read()
-        self.seconds: dict[str, float] = json.loads((RECORD / digest()).read_text(encoding="utf-8"))
+        self.seconds: dict[str, float] = json.loads(times.read_text(encoding="utf-8"))
 
     def __call__(self, mutant: Mutant) -> list[str]:
         by_line = self.lines.contexts_by_lineno(str(mutant.path))
@@ -332,19 +337,19 @@ class Selection:
         return sum(self.seconds.get(test, QUICK) for test in tests)
 
 
-def digest() -> str:
-    """Return a hash of the package and the tests."""
+def digest(tests: list[str]) -> str:
+    """Return a hash of the package, the tests, and which of them are recorded."""
     paths = sorted(path for folder in (PACKAGE, ROOT / "tests") for path in folder.rglob("*.py"))
-    return sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+    return sha256(repr(tests).encode() + b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
-def record(n_jobs: int) -> None:
-    """Run the default suite under coverage; keep which test runs which line, and the seconds of tests over `QUICK`."""
+def record(tests: list[str], n_jobs: int, times: Path) -> None:
+    """Run tests under coverage; keep which test runs which line, and the seconds of tests over `QUICK`."""
     shutil.rmtree(RECORD, ignore_errors=True)
     RECORD.mkdir()
     print("recording which test runs which line: once, some ten minutes", flush=True)
     command = [sys.executable, "-m", "pytest", "-q", "-n", str(n_jobs), "--cov=skglex", "--cov-context=test"]
-    command += ["--cov-report=", "--durations=0", f"--durations-min={QUICK}", "tests"]
+    command += ["--cov-report=", "--durations=0", f"--durations-min={QUICK}", *tests]
     environment = {**os.environ, "COVERAGE_FILE": str(RECORD / "coverage")}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -352,7 +357,7 @@ def record(n_jobs: int) -> None:
     seconds: dict[str, float] = Counter()
     for took, test in re.findall(r"^([\d.]+)s (?:setup|call|teardown) +(.*)$", done.stdout, re.MULTILINE):
         seconds[test] += float(took)
-    (RECORD / digest()).write_text(json.dumps(seconds), encoding="utf-8")
+    times.write_text(json.dumps(seconds), encoding="utf-8")
 
 
 def start(mutant: Mutant, tests: list[str], output: Path) -> int:
@@ -422,10 +427,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     parser.add_argument("--only", help="numbers within the sample, such as 3,17 or 0-49")
+    parser.add_argument("--module", nargs="+", default=MODULES, help="patterns of modules within the package")
+    parser.add_argument("--tests", nargs="+", default=["tests"], help="tests that may notice (default: all)")
     parser.add_argument("--list", action="store_true", help="show the diffs, run nothing")
     parser.add_argument("--verbose", action="store_true", help="also show what killed the others")
     args = parser.parse_args()
-    every = mutants()
+    every = mutants(args.module)
     sample = random.Random(args.seed).sample(every, min(args.sample, len(every)))
     ranges = [part.split("-") for part in (args.only or f"0-{len(sample) - 1}").split(",")]
     numbers = [i for r in ranges for i in range(int(r[0]), int(r[-1]) + 1) if i < len(sample)]
@@ -436,8 +443,8 @@ def main() -> int:
     os.environ["OMP_NUM_THREADS"] = "1"  # a process with threads cannot be forked
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
-    tests_of = Selection(args.jobs)
-    import_all()
+    tests_of = Selection(args.tests, args.jobs)
+    import_all(args.tests)
     results: dict[int, Result] = {}
     print(f"{len(numbers)} of {len(every):,} mutants", flush=True)
 

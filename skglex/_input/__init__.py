@@ -1,6 +1,6 @@
 """Convert the rows that users pass (arrays, sparse matrices, data frames) to numbers, and to bins of a model's grid."""
 
-from skglex._input._bins import bin_all, iter_binned, iter_bins, map_chunks
+from skglex._input._bins import bin_all, iter_binned, iter_bins, map_chunks, placeholders
 from skglex._input._categories import (
     categories_of,
     column_values,
@@ -64,6 +64,7 @@ __all__ = [
     "output_names",
     "pack_index",
     "pack_row",
+    "placeholders",
     "raw_column",
     "resolve_features",
     "row_of_series",

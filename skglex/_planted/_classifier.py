@@ -83,7 +83,7 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
     random_state : int, RandomState instance or None, default=None
         Source of the random draws of rows, candidates and thresholds.
     verbose : int, default=0
-        With 1, `fit` shows a progress bar, and say when kernels are compiled.
+        With 1, `fit` shows a progress bar, and says when kernels are compiled.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class RandomPlantedForestClassifier(ClassifierMixin, BasePlantedForest):
     categories_ : dict of int to pandas Index
         Categories of each categorical column, in increasing order of the mean target.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    feature_names_in_ : ndarray of shape (``n_features_in_``,)
 
     See Also
     --------

@@ -28,7 +28,7 @@ def to_shapiq(
     decomposer : GlexDecomposer
         A fitted decomposer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Rows with the same columns as those passed to `fit`.
+        Rows with the same columns as those passed to `~skglex.GlexDecomposer.fit`.
     order : int, default=None
         Highest order of the components. None: all components of the decomposer.
     output : object, default=None

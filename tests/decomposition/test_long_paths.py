@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import shap
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import partial_dependence
 from sklearn.tree import DecisionTreeRegressor
 
@@ -16,6 +16,7 @@ from skglex._input import bin_all
 from skglex._leaves import LeafSum
 from skglex._utils import budgets
 from skglex.datasets import load_bike_sharing
+from tests.support.oracles import check_game, subsets, total
 
 WEIGHTINGS = ["empirical", "path_dependent"]
 # All sums, the forest's too, are in float64, of values up to about 1,000 from some 10,000 leaves.
@@ -72,15 +73,6 @@ def test_components_of_low_orders(bike, forest, order):
         assert np.allclose(columns[":".join(f"x{j}" for j in s)], expected, **EXACT)
     total = decomposer.intercept_ + decomposer.transform(rows).sum(axis=1)
     assert np.allclose(total, forest.predict(rows), **EXACT)
-
-
-def test_weighted_background(bike, forest):
-    X = bike[0]
-    rows, background = X[:10], X[100:160]
-    weight = np.random.default_rng(1).integers(1, 4, len(background))
-    weighted = GlexDecomposer(forest, max_interaction=2).fit(background, sample_weight=weight)
-    repeated = GlexDecomposer(forest, max_interaction=2).fit(np.repeat(background, weight, axis=0))
-    assert np.allclose(weighted.transform(rows), repeated.transform(rows), **EXACT)
 
 
 def test_path_dependent_partial_dependence(bike, forest):
@@ -180,39 +172,6 @@ def test_removed_features(bike, forest, removed, weighting):
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
-@pytest.mark.parametrize("removed", [[0], [2], [0, 3]])
-def test_walking_and_summing_agree(weighting, removed, monkeypatch):
-    """With missing values and categories, on both sides of a removed node."""
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((600, 4)) < 0.1, np.nan, rng.normal(size=(600, 4)).round(1))
-    X[:, 2] = rng.integers(0, 12, 600)
-    y = np.nan_to_num(X[:, 0]) * (X[:, 2] % 3) + np.nan_to_num(X[:, 1])
-    model = HistGradientBoostingRegressor(max_iter=20, categorical_features=[2], min_samples_leaf=2).fit(X, y)
-    rows = np.where(rng.random((500, 4)) < 0.2, np.nan, X[:500])
-    rows[:5, 2] = 13  # never seen
-    remover = FeatureRemover(model, removed, weighting=weighting).fit(X)
-    found = []
-    for engine in ("traverse", "patterns"):
-        monkeypatch.setattr(LeafSum, "_engine", lambda self, n_rows, engine=engine: engine)
-        found.append(remover.predict(rows))
-    assert np.allclose(*found, rtol=0, atol=1e-12)
-
-
-def test_engines_agree_on_margins(bike, forest, monkeypatch):
-    """Whole trees may be walked level by level, too; with missing values."""
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random(bike[0].shape) < 0.2, np.nan, bike[0])
-    model = HistGradientBoostingRegressor(max_iter=20).fit(X, bike[1])
-    decomposer = GlexDecomposer(model, max_interaction=1).fit(X[:300])
-    found = []
-    for engine in ("traverse", "levels", "patterns"):
-        monkeypatch.setattr(LeafSum, "_engine", lambda self, n_rows, engine=engine: engine)
-        found.append(decomposer.intercept_ + decomposer.transform(X).sum(axis=1))
-    for margin in found:
-        assert np.allclose(margin, model.predict(X), **EXACT)
-
-
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_threads_change_nothing(bike, forest, weighting):
     X = bike[0]
     found = []
@@ -231,16 +190,14 @@ def test_groups_of_features(wide_forest, weighting):
     """Leaves of the same groups, some with more conditions than a table may have."""
     X, forest = wide_forest
     groups = {"a": list(range(10)), "b": list(range(10, 20)), "c": list(range(20, 30))}
-    background = X[100:160]
-    decomposer = GlexDecomposer(forest, weighting=weighting, feature_groups=groups, max_interaction=None).fit(
-        background
-    )
-    columns = decomposer.transform(X[:10])
-    assert list(decomposer.get_feature_names_out()) == ["a", "b", "c", "a:b", "a:c", "b:c", "a:b:c"]
-    assert np.allclose(decomposer.intercept_ + columns.sum(axis=1), forest.predict(X[:10]), **EXACT)
+    rows, background = X[:10], X[100:160]
+    params = {"weighting": weighting, "feature_groups": groups, "max_interaction": None}
+    decomposer = GlexDecomposer(forest, **params).fit(background)
+    assert np.allclose(total(decomposer, rows)[:, 0], forest.predict(rows), **EXACT)
     if weighting == "empirical":
-        alone = mean_prediction(forest, X[:10], background, groups["b"]) - decomposer.intercept_
-        assert np.allclose(columns[:, 1], alone, **EXACT)
+        fixed = {s: [j for g in s for j in range(10 * g, 10 * g + 10)] for s in subsets(3)}
+        game = {s: mean_prediction(forest, rows, background, f)[:, None] for s, f in fixed.items()}
+        check_game(decomposer, rows, game, 1e-8)
 
 
 def test_many_bins():

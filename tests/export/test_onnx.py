@@ -5,30 +5,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import treelite
 import xgboost as xgb
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 
-from skglex._input import InputSpec
-from skglex._readers import SourceModel
-from skglex._readers._treelite import from_treelite
-from skglex._response import Response
 from skglex.export._onnx import onnx_model
 from tests.export.debiased_models import (
     FRAME,
-    LABELS,
     MODELS,
     N,
     X,
     Y,
     assert_float32_close,
     categorical,
-    classifier,
     codes,
     debias,
-    debiased_margin,
     is_frame,
-    leaf_weights,
     read,
     regressor,
     rows_of,
@@ -79,70 +69,6 @@ def test_unseen_categories(run_onnx):
     expected = model.get_booster().predict(data)
     result = run_onnx(onnx_model(source), rows)
     assert_float32_close(result["variable"][:, 0], expected)
-
-
-def test_missing_value_of_the_model(run_onnx):
-    rows = np.where(np.isnan(X), -999, X)
-    model = regressor(missing=-999).fit(rows, Y)
-    source = read(model)
-    exported = onnx_model(source)
-    assert_float32_close(run_onnx(exported, rows)["variable"][:, 0], model.predict(rows))
-
-
-@pytest.mark.parametrize(
-    ("labels", "link", "names"),
-    [
-        (Y > 0, "sigmoid", np.array([3, 7])),
-        (Y > 0, "sigmoid", np.array([False, True])),
-        (LABELS, "softmax", np.array(["low", "mid", "high"])),
-    ],
-)
-def test_classifier(labels, link, names, run_onnx):
-    model = classifier().fit(X, labels)
-    source = read(model)
-    result = run_onnx(onnx_model(with_response(source, link=link, classes=names)), X)
-    assert list(result) == ["label", "probabilities", "margin"]
-    np.testing.assert_allclose(result["probabilities"], model.predict_proba(X), rtol=0, atol=1e-6)
-    np.testing.assert_array_equal(result["label"], names[model.predict(X)])
-
-
-def test_links(run_onnx):
-    model = MODELS["poisson"]()
-    source = read(model)
-    result = run_onnx(onnx_model(source), X)
-    np.testing.assert_allclose(result["variable"][:, 0], model.predict(X), rtol=1e-5)
-    result = run_onnx(onnx_model(with_response(source, link="hinge")), X)
-    np.testing.assert_array_equal(result["variable"], result["margin"] > 0)
-    model = MODELS["multi-class"]()
-    result = run_onnx(onnx_model(with_response(read(model), link="max_index", classes=None)), X)
-    np.testing.assert_array_equal(result["variable"][:, 0], result["margin"].argmax(axis=1))
-
-
-def as_source(ensemble, classes=None):
-    response = Response(n_outputs=ensemble.n_outputs, classes=classes)
-    return SourceModel(ensemble, InputSpec(6), margin=None, output=None, response=response)
-
-
-def test_other_comparisons(run_onnx):
-    forest = RandomForestClassifier(5, max_depth=5, random_state=0).fit(X, LABELS)
-    ensemble = from_treelite(treelite.sklearn.import_model(forest), as_float32=True)
-    result = run_onnx(onnx_model(as_source(ensemble, forest.classes_)), X)
-    np.testing.assert_allclose(result["probabilities"], forest.predict_proba(X), rtol=0, atol=1e-6)
-    boosting = HistGradientBoostingRegressor(max_iter=10).fit(X, Y)
-    ensemble = from_treelite(treelite.sklearn.import_model(boosting), as_float32=False)
-    gone, weight = leaf_weights(ensemble, ensemble.grid.bin(X.T[ensemble.grid.features]), {0}, "empirical")
-    result = run_onnx(onnx_model(as_source(ensemble), removed=gone, leaf_weight=weight), X)
-    expected = debiased_margin(ensemble, ensemble.grid.bin(X.T[ensemble.grid.features]), gone, weight)
-    assert_float32_close(result["variable"], expected)
-
-
-def test_strength(run_onnx):
-    model = regressor().fit(X, Y)
-    source, gone, weight, debiased = debias(model, {0, 3})
-    for strength in (0.0, 0.3, 1.0):
-        exported = onnx_model(source, removed=gone, leaf_weight=weight, strength=strength)
-        expected = (1 - strength) * model.predict(X) + strength * debiased[:, 0]
-        assert_float32_close(run_onnx(exported, X)["variable"][:, 0], expected)
 
 
 def test_errors(monkeypatch):

@@ -6,7 +6,6 @@ import numpy as np
 
 from skglex._input import bin_all
 from skglex.export._onnx import onnx_model
-from skglex.export._rebuild_trees import rebuild_trees
 from tests.export.debiased_models import (
     MODELS,
     assert_float32_close,
@@ -16,15 +15,6 @@ from tests.export.debiased_models import (
     read,
     rows_of,
 )
-
-
-def test_binary_trees_are_rebuilt():
-    for name in ("squared error", "partition", "multi-class"):
-        model = MODELS[name]()
-        ensemble = read(model).ensemble
-        forest, _ = rebuild_trees(ensemble, np.zeros(len(ensemble.grid.features), bool), ensemble.value)
-        assert len(forest.left) == 2 * ensemble.n_leaves - (len(ensemble.tree_ptr) - 1)
-        np.testing.assert_array_equal(forest.value[forest.leaves()], ensemble.value)
 
 
 def test_boxes_that_are_not_trees(run_onnx):

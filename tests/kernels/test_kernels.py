@@ -1,13 +1,10 @@
-"""The kernels beside plain NumPy statements of the same, and as plain Python; none is left out.
+"""The kernels beside plain NumPy statements of the same; none is left out.
 
 Those over trees and leaves are in `test_leaf_kernels.py`, those of the random planted forest in
 `planted/kernels`, those that take splits out of trees in `export/test_debiased_forest.py`.
 """
 
-import os
 import re
-import subprocess
-import sys
 from itertools import combinations
 from math import factorial
 from pathlib import Path
@@ -255,49 +252,19 @@ def test_ranked_shares_of_the_background(max_order, equal):
     assert np.allclose(out, expected, rtol=0, atol=1e-12)
 
 
-def public_kernels():
-    package = ROOT / "skglex"
-    for path in sorted(package.glob("_kernels/[a-z]*.py")):  # `planted/kernels` has its own.
-        yield from re.findall(r"^@kernel\ndef ([a-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+KERNELS = [
+    kernel
+    for folder, decorator in (("_kernels", "kernel"), ("_planted/_kernels", "kernel|helper|inlined"))
+    for path in sorted((ROOT / "skglex" / folder).glob("[a-z]*.py"))
+    for kernel in re.findall(rf"(?m)^@(?:{decorator})\ndef ([a-z]\w*)", path.read_text(encoding="utf-8"))
+]
+TESTS = [ROOT / "tests" / "export" / "test_debiased_forest.py"]
+TESTS += [
+    path for folder in ("kernels", "leaves", "planted") for path in (ROOT / "tests" / folder).rglob("*.py")
+]
 
 
-@pytest.mark.parametrize("kernel", [*public_kernels()])
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_every_kernel_has_a_plain_statement(kernel):
     """By its name in the test that has it."""
-    names = ("kernels/test_kernels", "leaves/test_leaf_kernels", "export/test_debiased_forest")
-    files = [(ROOT / "tests" / f"{name}.py").read_text(encoding="utf-8") for name in names]
-    assert any(re.search(rf"\b{kernel}\b", text) for text in files)
-
-
-PROGRAM = """
-import numpy as np, xgboost as xgb
-from skglex import FeatureRemover, GlexDecomposer
-rng = np.random.default_rng(0)
-X = rng.normal(size=(30, 3)).astype(np.float32)
-X[rng.random(X.shape) < 0.1] = np.nan
-model = xgb.XGBRegressor(n_estimators=3, max_depth=3, n_jobs=1).fit(X, np.nan_to_num(X[:, 0] * X[:, 1]))
-out = []
-for weighting in ("empirical", "path_dependent"):
-    dec = GlexDecomposer(model, weighting=weighting).fit(X)
-    out += [dec.transform(X), dec.shap_values(X), dec.shap_interaction_values(X).reshape(30, -1)]
-    out += [np.tile(dec.component_importances_, (30, 1))]
-    out += [FeatureRemover(model, [0], weighting=weighting).fit(X).predict(X)[:, None]]
-print(repr(float(np.column_stack(out) @ rng.normal(size=sum(o.shape[1] for o in out)) @ rng.normal(size=30))))
-"""
-
-
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="runs both ways itself")
-def test_plain_python():
-    """The kernels do the same without numba (where the wrap-around of unsigned numbers warns)."""
-    results = [
-        subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", PROGRAM],
-            env={**os.environ, "NUMBA_DISABLE_JIT": disable},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for disable in ("0", "1")
-    ]
-    # the same operations, but numba may fuse a multiplication and an addition
-    assert np.isclose(float(results[0]), float(results[1]), rtol=1e-10)
+    assert any(re.search(rf"\b{kernel}\b", path.read_text(encoding="utf-8")) for path in TESTS)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 
-from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestClassifier
+from skglex import GlexDecomposer, RandomPlantedForestClassifier
 
 # Without numba, the random number generator warns about its arithmetic modulo 2**64.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -45,20 +45,6 @@ def test_classifier_without_a_split_predicts_the_share(loss):
     forest = RandomPlantedForestClassifier(3, n_splits=0, bootstrap=False, loss=loss)
     proba = forest.fit(np.zeros((100, 1)), y).predict_proba([[0.0]])
     assert_allclose(proba, [[0.3, 0.7]])
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_features_removed_from_a_classifier_have_no_effect(loss, n_classes):
-    X, y = load_iris(return_X_y=True)
-    y = np.minimum(y, n_classes - 1)
-    forest = RandomPlantedForestClassifier(5, loss=loss, random_state=0).fit(X, y)
-    permuted = X.copy()
-    permuted[:, 2] = np.random.default_rng(0).permutation(X[:, 2])
-    remover = FeatureRemover(forest, [2]).fit(X)
-    assert_allclose(remover.predict_proba(permuted), remover.predict_proba(X))
-    unchanged = FeatureRemover(forest, [2], strength=0.0).fit(X)
-    assert_allclose(unchanged.predict_proba(X), forest.predict_proba(X), atol=1e-12)
 
 
 def test_decomposer_fits_a_forest_itself():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skglex import FeatureRemover, RandomPlantedForestRegressor
+from skglex import RandomPlantedForestRegressor
 
 # Without numba, the random number generator warns about its arithmetic modulo 2**64.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -28,14 +28,3 @@ def test_two_distinct_values():
     x = np.array([[0.0], [0.0], [1.0], [1.0]])
     forest = RandomPlantedForestRegressor(3, bootstrap=False).fit(x, [1.0, 1.0, 5.0, 5.0])
     assert_allclose(forest.predict([[0.0], [0.5], [1.0], [9.0]]), [1, 1, 5, 5])
-
-
-def test_features_removed_from_a_regressor_are_averaged_out(interaction):
-    X, y = interaction(100)
-    forest = RandomPlantedForestRegressor(5, random_state=0).fit(X, y)
-    expected = []
-    for row in X[:20]:
-        rows = np.tile(row, (100, 1))
-        rows[:, 0] = X[:, 0]
-        expected.append(forest.predict(rows).mean())
-    assert_allclose(FeatureRemover(forest, [0]).fit(X).predict(X[:20]), expected, atol=1e-12)

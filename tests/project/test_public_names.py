@@ -12,11 +12,7 @@ import skglex
 
 MODULES = [
     "skglex",
-    "skglex.datasets",
-    "skglex.exceptions",
-    "skglex.export",
-    "skglex.inspection",
-    "skglex.plotting",
+    *(f"skglex.{name}" for name in ["datasets", "exceptions", "export", "inspection", "plotting"]),
 ]
 OPTIONAL = [
     "interpret",

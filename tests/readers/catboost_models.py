@@ -62,11 +62,49 @@ KINDS = {
 }
 
 
+def scaled(**params):
+    model = regressor(**params)
+    model.set_scale_and_bias(2.5, -3.0)
+    return model
+
+
+def early(use_best_model):
+    noise = np.random.default_rng(0).permutation(SIGNAL[200:])
+    model = cb.CatBoostRegressor(**{**SMALL, "iterations": 200, "learning_rate": 0.7})
+    watched = {"eval_set": (X[200:], noise), "early_stopping_rounds": 5, "use_best_model": use_best_model}
+    model.fit(X[:200], SIGNAL[:200], **watched)
+    assert (model.tree_count_ == model.best_iteration_ + 1) == use_best_model
+    return model
+
+
+def shrunk():
+    model = regressor(depth=1, iterations=3)
+    model.shrink(ntree_end=1)
+    return model
+
+
+def stump():
+    params = {"l2_leaf_reg": 1e9, "min_data_in_leaf": 300, "grow_policy": "Depthwise"}
+    return regressor(np.repeat([0.0, 1.0], 150), **params)
+
+
 # How trees grow depends on the loss only through the number of outputs.
 MODELS = {kind: partial(train, grow_policy="SymmetricTree") for kind, train in KINDS.items()} | {
     f"{kind}, {policy}": partial(KINDS[kind], grow_policy=policy)
     for kind in ("RMSE", "MultiRMSE", "Logloss", "MultiClass")
     for policy in POLICIES[1:]
+}
+MODELS |= {f"scale and bias, {policy}": partial(scaled, grow_policy=policy) for policy in POLICIES} | {
+    "missing last": partial(regressor, nan_mode="Max"),
+    "missing forbidden": partial(regressor, rows=np.nan_to_num(X, nan=7.0), nan_mode="Forbidden"),
+    "missing mode by feature": partial(
+        regressor, per_float_feature_quantization=["0:nan_mode=Max", "1:nan_mode=Min"]
+    ),
+    "early, best model": partial(early, True),
+    "early, all trees": partial(early, False),
+    "no splits": stump,
+    "shrunk": shrunk,
+    "custom objective": partial(regressor, loss_function=SquaredError(), eval_metric="RMSE"),
 }
 
 

@@ -174,6 +174,14 @@ class ReaderContract:
         bound = self.tolerance(name, model, decomposer)
         assert_allclose(total(decomposer, rows), self.margin(model, rows), rtol=0, atol=bound)
 
+    def test_values_that_the_model_refuses_are_refused(self, name, model_of):
+        decomposer = GlexDecomposer(model_of(name)).fit(self.X)
+        for value in filter(lambda x: not np.isfinite(x), self.special):
+            if not self.takes(model_of(name), value):
+                for method in (decomposer.transform, decomposer.shap_values):
+                    with pytest.raises(ValueError, match=r"NaN|infinity"):
+                        method(np.full((1, self.X.shape[1]), value))
+
     def test_empirical_weights_are_averages_over_the_background(self, name, model_of):
         model = model_of(name)
         rows, background = self.some_rows(model, 20, 1), self.some_rows(model, 30, 2)

@@ -1,5 +1,6 @@
 """Train a model of every kind that the readers of scikit-learn's models know."""
 
+import lightgbm as lgb
 import numpy as np
 import xgboost as xgb
 from sklearn.base import is_classifier
@@ -26,6 +27,7 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
+from tests.readers.lightgbm_models import splits
 from tests.support.data import make_data
 
 FOREST = {"n_estimators": 8, "max_depth": 4, "random_state": 0}
@@ -139,6 +141,12 @@ MODELS = {
     "voting of bagging": lambda: voting(
         BaggingRegressor(DecisionTreeRegressor(**TREE), 3, random_state=0), RandomForestRegressor(**FOREST)
     ).fit(X, Y),
+    "voting, lightgbm, xgboost": lambda: voting(
+        lgb.LGBMRegressor(n_estimators=8, num_leaves=6, min_child_samples=5, verbose=-1),
+        xgb.XGBRegressor(n_estimators=8, max_depth=3),
+        RandomForestRegressor(**FOREST),
+        weights=[3, 1, 2],
+    ).fit(GAPS, Y),
     "bagging, xgboost": lambda: BaggingRegressor(
         xgb.XGBRegressor(n_estimators=5, max_depth=3), 3, max_features=3, random_state=0
     ).fit(GAPS, Y),
@@ -185,6 +193,8 @@ def thresholds(model):
         frame = model.get_booster().trees_to_dataframe()
         frame = frame[frame.Feature != "Leaf"]
         return [(int(name[1:]), split) for name, split in zip(frame.Feature, frame.Split)]
+    if isinstance(model, lgb.LGBMModel):
+        return splits(model)
     if isinstance(model, VotingRegressor | VotingClassifier):
         return [pair for member in model.estimators_ for pair in thresholds(member)]
     if isinstance(model, BaggingRegressor | BaggingClassifier):

@@ -7,7 +7,6 @@ import scipy.sparse as sp
 import xgboost as xgb
 from lightgbm import LGBMRegressor
 from sklearn.ensemble import (
-    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     VotingClassifier,
@@ -25,18 +24,12 @@ from skglex._readers._averages import last_left
 from tests.readers.sklearn_models import (
     BINARY,
     EXACT,
-    FLOAT32,
     FOREST,
-    GAPS,
-    HIST,
     TREE,
     X,
     Y,
-    thresholds,
     voting,
 )
-from tests.support.data import WEIGHTINGS
-from tests.support.oracles import total
 
 
 @pytest.mark.parametrize("as_float32", [False, True])
@@ -63,25 +56,6 @@ def test_one_comparison_for_all_members_of_a_sum(less_equal, as_float32):
     np.testing.assert_array_equal(rows[:, None] <= ours, goes_left)
 
 
-def test_members_of_several_libraries():
-    lgb = pytest.importorskip("lightgbm")
-    members = [
-        lgb.LGBMRegressor(n_estimators=8, num_leaves=6, min_child_samples=5, verbose=-1),
-        xgb.XGBRegressor(n_estimators=8, max_depth=3),
-        RandomForestRegressor(**FOREST),
-    ]
-    frame = pd.DataFrame(GAPS, columns=["x0", "x1", "x2", "x3"])
-    model = voting(*members, weights=[3, 1, 2]).fit(frame, Y)
-    found = thresholds(model.estimators_[1]) + thresholds(model.estimators_[2])
-    rows = np.resize(GAPS, (3 * len(found), 4))
-    for i, (column, t) in enumerate(found):
-        rows[3 * i : 3 * i + 3, column] = t, np.nextafter(t, -9), np.nextafter(t, 9)
-    rows = pd.DataFrame(np.where(np.abs(rows) > 1e38, 0, rows), columns=frame.columns)
-    for weighting in WEIGHTINGS:
-        decomposer = GlexDecomposer(model, weighting=weighting, max_interaction=None).fit(frame)
-        np.testing.assert_allclose(total(decomposer, rows)[:, 0], model.predict(rows), rtol=0, atol=FLOAT32)
-
-
 def test_sparse_input_on_which_members_disagree():
     model = voting(xgb.XGBRegressor(n_estimators=3), DecisionTreeRegressor(**TREE)).fit(X, Y)
     decomposer = GlexDecomposer(model, max_interaction=None).fit(X)
@@ -89,13 +63,7 @@ def test_sparse_input_on_which_members_disagree():
         decomposer.transform(sp.csr_matrix(X))
 
 
-def test_sums_of_members_with_categories():
-    """Categories of all members count, and a soft vote is a probability."""
-    params = {**HIST, "categorical_features": [3]}
-    members = [HistGradientBoostingRegressor(**params, max_features=m) for m in (1.0, 0.5, 0.7)]
-    model = voting(*members).fit(GAPS, Y)
-    decomposer = GlexDecomposer(model, max_interaction=None).fit(GAPS)
-    np.testing.assert_allclose(total(decomposer, GAPS)[:, 0], model.predict(GAPS), rtol=0, atol=EXACT)
+def test_a_soft_vote_is_a_probability():
     votes = [RandomForestClassifier(**FOREST), DecisionTreeClassifier(**TREE)]
     soft = voting(*votes, kind=VotingClassifier, voting="soft").fit(X, BINARY)
     expected = soft.predict_proba(np.insert(X[:, 1:], 0, X[0, 0], axis=1))

@@ -97,63 +97,6 @@ def test_trees_without_leaf_weights(tmp_path):
 # -- missing values, borders, scale, early stopping --------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["Min", "Max", "Forbidden"])
-def test_missing_values_go_where_catboost_sends_them(mode):
-    rows = np.nan_to_num(X, nan=7.0) if mode == "Forbidden" else X
-    model = regressor(rows=rows, nan_mode=mode)
-    probe = TestContract().rows(model)  # Column 3 has no missing values in training.
-    probe[::3, 3] = np.nan
-    decomposer = GlexDecomposer(model, max_interaction=None).fit(rows)
-    with np.errstate(over="ignore"):
-        assert_allclose(total(decomposer, probe), margin_of(model, probe), **FLOAT64)
-
-
-def test_missing_mode_by_feature():
-    quantization = ["0:nan_mode=Max", "1:nan_mode=Min"]
-    model = regressor(per_float_feature_quantization=quantization)
-    assert total(GlexDecomposer(model, max_interaction=None).fit(X), X) == pytest.approx(
-        margin_of(model, X), rel=1e-12
-    )
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_scale_and_bias(policy):
-    model = regressor(grow_policy=policy)
-    model.set_scale_and_bias(2.5, -3.0)
-    decomposer = GlexDecomposer(model, weighting="path_dependent", max_interaction=None).fit(X)
-    assert_allclose(total(decomposer, X), margin_of(model, X), **FLOAT64)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("use_best_model", [True, False])
-def test_early_stopping(policy, use_best_model):
-    noise = np.random.default_rng(0).permutation(SIGNAL[200:])
-    model = cb.CatBoostRegressor(**{**SMALL, "iterations": 200, "learning_rate": 0.7, "grow_policy": policy})
-    model.fit(
-        X[:200],
-        SIGNAL[:200],
-        eval_set=(X[200:], noise),
-        early_stopping_rounds=5,
-        use_best_model=use_best_model,
-    )
-    assert (model.tree_count_ == model.best_iteration_ + 1) == use_best_model
-    decomposer = GlexDecomposer(model, max_interaction=None).fit(X)
-    assert_allclose(total(decomposer, X), margin_of(model, X), **FLOAT64)
-
-
-def test_best_model_without_splits_and_no_trees():
-    model = regressor(depth=1, iterations=3)
-    model.shrink(ntree_end=1)
-    decomposer = GlexDecomposer(model, max_interaction=1).fit(X)
-    assert_allclose(total(decomposer, X), margin_of(model, X), **FLOAT64)
-    stump = regressor(
-        np.repeat([0.0, 1.0], 150), l2_leaf_reg=1e9, min_data_in_leaf=300, grow_policy="Depthwise"
-    )
-    assert_allclose(
-        total(GlexDecomposer(stump, max_interaction=None).fit(X), X), margin_of(stump, X), **FLOAT64
-    )
-
-
 def test_many_borders_on_integers_near_2_to_24():
     rng = np.random.default_rng(0)
     rows = 2.0**24 + rng.integers(-20, 20, size=(500, 2))
@@ -175,8 +118,18 @@ def test_labels_and_sums_of_models(policy, tmp_path):
     assert_allclose(decomposer.transform(X), 2.25 * reference.transform(X), **FLOAT64)
 
 
-def test_custom_objective():
-    model = regressor(loss_function=SquaredError(), eval_metric="RMSE")
+def test_splits_at_minus_infinity_cannot_be_written():
+    rows = np.random.default_rng(0).normal(size=(300, 2)).round(1)
+    target = rows[:, 0] * rows[:, 1]
+    model = cb.CatBoostRegressor(iterations=5, silent=True, allow_writing_files=False)
+    model.fit(np.where(rows < -1, -np.inf, rows), target)
+    with pytest.raises(
+        ValueError, match=r"as JSON, since it splits at -inf.*Replace -inf by a finite number"
+    ):
+        GlexDecomposer(model).fit(rows)
+    above = np.where(rows > 1, np.inf, rows)
+    model.fit(above, target)
+    decomposer = GlexDecomposer(model).fit(above)
     assert_allclose(
-        total(GlexDecomposer(model, max_interaction=None).fit(X), X), margin_of(model, X), **FLOAT64
-    )
+        total(decomposer, above)[:, 0], model.predict(above), rtol=0, atol=1e-12
+    )  # Sums of 5 trees.

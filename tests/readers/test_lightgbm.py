@@ -190,11 +190,6 @@ def test_a_classifier_with_a_custom_objective_has_a_margin_but_no_probabilities(
         remover.to_onnx()
 
 
-def test_forest_is_the_mean_of_its_trees(model_of):
-    model = model_of("forest")
-    np.testing.assert_allclose(total(decompose(model), X)[:, 0], model.predict(X), atol=SUMS)
-
-
 def test_splits_on_missing_values_alone_have_tables_and_plots(model_of, plt):
     background = np.where(np.isnan(X), np.nan, 0.0)
     decomposer = decompose(model_of("split by NaN only"), background=background)

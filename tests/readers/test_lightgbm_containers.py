@@ -158,10 +158,8 @@ def small(kind=lgb.LGBMRegressor, **params):
 
 @parametrize_with_checks(
     [
-        GlexDecomposer(small(), max_interaction=None),
         GlexDecomposer(small(lgb.LGBMClassifier), weighting="path_dependent", max_interaction=None),
         FeatureRemover(small(), [0]),
-        FeatureRemover(small(lgb.LGBMClassifier), [0]),
     ],
     expected_failed_checks=lambda _: dict.fromkeys(
         [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")],

@@ -14,7 +14,6 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.inspection import partial_dependence
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import FeatureRemover, GlexDecomposer
@@ -87,35 +86,6 @@ class TestContract(ReaderContract):
                 codes = {value: code for code, value in enumerate(values) if not np.isnan(value)}
                 rows[:, column] = [codes.get(value, np.nan) for value in rows[:, column]]
         return rows
-
-
-@pytest.mark.parametrize("name", ["forest", "boosting", "hist", "tree"])
-def test_interventional_shap_values(name, model_of):
-    model = model_of(name)
-    # Rows lie beside all thresholds, since shap rounds these to float32.
-    off = X + np.random.default_rng(2).uniform(0.01, 0.04, X.shape)
-    explainer = shap.TreeExplainer(model, off[100:180], feature_perturbation="interventional")
-    ours = GlexDecomposer(model, max_interaction=None).fit(off[100:180]).shap_values(off[:30])
-    np.testing.assert_allclose(ours, explainer.shap_values(off[:30]), rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("features", [[0], [0, 3]])
-@pytest.mark.parametrize("name", ["tree", "forest", "boosting", "hist", "hist, missing"])
-def test_partial_dependence_by_recursion_is_path_dependent(name, features, model_of):
-    model = model_of(name)
-    recursion = partial_dependence(model, X[:100], features, method="recursion", grid_resolution=6)
-    grid = np.stack(np.meshgrid(*recursion["grid_values"], indexing="ij"), axis=-1).reshape(-1, len(features))
-    rows = np.zeros((len(grid), 4))
-    rows[:, features] = grid
-    decomposer = GlexDecomposer(model, weighting="path_dependent", max_interaction=None).fit(X[:100])
-    initial = 0.0  # The recursion omits the initial value.
-    if name == "boosting":
-        initial = model.init_.constant_.item()
-    elif name.startswith("hist"):
-        initial = model._baseline_prediction.item()
-    found = decomposer.partial_dependence(features, rows)
-    # The recursion returns float32 for boosting models.
-    np.testing.assert_allclose(found, recursion["average"].ravel() + initial, rtol=0, atol=1e-6)
 
 
 # -- inputs -------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.ensemble._iforest import _average_path_length
 from sklearn.tree import (
     DecisionTreeClassifier,
 )
@@ -26,22 +25,6 @@ from tests.support.oracles import total
 
 # scikit-learn's own cast to float32 warns of values that become infinite.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
-
-
-@pytest.mark.parametrize("name", ["isolation", "isolation, features", "isolation, one row"])
-def test_isolation_forest_without_features(name, model_of):
-    model = model_of(name)
-    remover = FeatureRemover(model, [0]).fit(X[:50])
-    mixed = np.repeat(X[None, :50], 20, axis=0)
-    mixed[:, :, 1:] = X[100:120, None, 1:]
-    depth = margin_of(model, mixed.reshape(-1, 4)).reshape(20, 50).mean(axis=1)
-    scale = _average_path_length([model.max_samples_])[0]
-    expected = -(2 ** -(depth / scale)) if scale else np.full(20, -0.5)
-    np.testing.assert_allclose(remover.score_samples(X[100:120]), expected, rtol=0, atol=EXACT)
-    np.testing.assert_allclose(remover.margin(X[100:120]), depth, rtol=0, atol=EXACT)
-    decision = remover.decision_function(X[100:120])
-    np.testing.assert_allclose(decision, expected - model.offset_, rtol=0, atol=EXACT)
-    np.testing.assert_array_equal(remover.predict(X[100:120]), np.where(decision < 0, -1, 1))
 
 
 def test_isolation_forests_are_fitted_without_a_target():

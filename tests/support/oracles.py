@@ -278,15 +278,11 @@ def deep_components(model, X, background=None, max_order=2):
     return out
 
 
-def deep_shapley(model, X, background=None, d=None):
-    """Return SHAP values and interactions of trees of any depth; one output."""
-    d = X.shape[1] if d is None else d
+def deep_shapley(model, X, background):
+    """Return SHAP values and interactions of trees of any depth, over a background; one output."""
+    d = X.shape[1]
     phi, pairs = np.zeros((len(X), d)), np.zeros((len(X), d, d))
     for value, _, features, met, rest in leaf_games(model, X, background):
-        features = np.array(features, dtype=int)
-        if background is None:
-            _product_game(value, features, met, rest, phi, pairs)
-            continue
         for row in range(len(X)):
             for b in rest:
                 x = met[row]
@@ -310,34 +306,3 @@ def deep_shapley(model, X, background=None, d=None):
     for i in range(d):
         pairs[:, i, i] = phi[:, i] - pairs[:, i].sum(axis=1)
     return phi, pairs
-
-
-def _product_game(value, features, met, ratio, phi, pairs):
-    """Add the game v(T) = value * prod over T of met * prod outside of ratio, by sums over the sizes of T."""
-    k = len(features)
-    for i in range(k):
-        sizes = _by_size(met, ratio, [i])
-        gain = met[:, i] - ratio[i]
-        for s, total in enumerate(sizes):
-            phi[:, features[i]] += value * gain * total * factorial(s) * factorial(k - 1 - s) / factorial(k)
-    for i, j in combinations(range(k), 2):
-        sizes = _by_size(met, ratio, [i, j])
-        gain = (met[:, i] - ratio[i]) * (met[:, j] - ratio[j])
-        index = sum(
-            total * factorial(s) * factorial(k - 2 - s) / factorial(k - 1) for s, total in enumerate(sizes)
-        )
-        pairs[:, features[i], features[j]] += value * gain * index / 2
-        pairs[:, features[j], features[i]] += value * gain * index / 2
-
-
-def _by_size(met, ratio, left_out):
-    """Return, for each size, the sum of the products over the sets T without ``left_out``."""
-    sizes = [np.ones(len(met))]
-    for j in range(len(ratio)):
-        if j in left_out:
-            continue
-        grown = [ratio[j] * s for s in sizes] + [np.zeros(len(met))]
-        for s, old in enumerate(sizes):
-            grown[s + 1] = grown[s + 1] + old * met[:, j]
-        sizes = grown
-    return sizes
