@@ -136,12 +136,14 @@ class StoredModel(_WithoutLeaves):
 
     preprocess = None
     row = None
-    sparse = False
-    zero_is_missing = False
-    raw = RawMap()
+    raw = RawMap([], [], [])
 
-    def __init__(self, stored: StoredComponents, source: SourceModel, grid: Grid, n_background: int) -> None:
+    def __init__(
+        self, stored: StoredComponents, source: SourceModel, grid: Grid, *, n_background: int, sparse: bool
+    ) -> None:
         self._stored = stored
+        self.sparse = sparse
+        self.zero_is_missing = sparse and bool(source.input.sparse_is_missing)
         self.background = _StoredBackground(n_background)
         self.source = source
         self.grid = grid

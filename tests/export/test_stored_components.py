@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import (
@@ -197,6 +198,17 @@ def test_pictures_are_those_of_the_decomposer(max_interaction, tmp_path, plt):
         ImportanceDisplay.from_decomposer(stored, kind="order")
     with pytest.raises(AttributeError, match="no SHAP values"):
         ShapDisplay.from_decomposer(stored, "a", FRAME)
+
+
+def test_pictures_of_sparse_columns(tmp_path, plt):
+    """What a sparse matrix leaves out is missing to XGBoost, and 0 in pictures."""
+    rows = sp.csr_matrix((X > 0).astype(float))
+    decomposer = complete(xgb.XGBRegressor(**SMALL).fit(rows, SIGNAL), rows)
+    pictures = [
+        ComponentDisplay.from_decomposer(d, ["x0", "x1"]) for d in (store(decomposer, tmp_path), decomposer)
+    ]
+    labels = [[panel.views[0].cell_labels for panel in picture.panels] for picture in pictures]
+    assert labels[0] == labels[1]
 
 
 def test_pictures_of_groups(tmp_path, plt):
