@@ -88,6 +88,8 @@ def measure(cases: list[Case], chosen: argparse.Namespace, options: Options) -> 
     figures: dict[str, list] = {}
     for case in cases:
         points = []
+        blocks.append(f"### {case.title}")
+        print(f"\n{blocks[-1]}")
         for size in sizes(case, chosen):
             fewer = replace(options, repeats=-(-options.repeats // 2)) if case.axis else options
             results = run(case, size, fewer)

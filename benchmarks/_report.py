@@ -47,7 +47,7 @@ def environment(options: Options) -> str:
 
 def _ratio(values: np.ndarray) -> str:
     low, middle, high = np.min(values), np.median(values), np.max(values)
-    return f"{middle:.3g} [{low:.3g} to {high:.3g}]"
+    return f"{middle:.3g}" + (f" [{low:.3g} to {high:.3g}]" if np.size(values) > 1 else "")
 
 
 def _seconds(value: float) -> str:
@@ -60,8 +60,6 @@ def table(case: Case, size: Size, results: Sequence[Measured]) -> str:
     """Return the Markdown table of one case at one size."""
     base = results[0]
     lines = [
-        f"### {case.title}",
-        "",
         f"`{case.name}`: {size}" + (", one thread" if case.threads == 1 else ""),
         "",
         f"| | time | relative to {base.label} | cores | peak memory | largest difference |",
@@ -116,8 +114,16 @@ def verdicts(case: Case, size: Size, results: Sequence[Measured]) -> list[tuple[
     return judged
 
 
-def draw(sweeps: Sequence[tuple[Case, list[tuple[Size, list[Measured]]]]], path: Path) -> None:
-    """Draw a log-log panel per sweep: seconds of every contender by size."""
+def short(value: int) -> str:
+    """Return a number as a short label of an axis: 300, 10k, 1M."""
+    for unit, letter in ((1_000_000, "M"), (1_000, "k")):
+        if value >= unit and value % unit == 0:
+            return f"{value // unit}{letter}"
+    return f"{value:,}"
+
+
+def draw(sweeps: Sequence[tuple[Case, list[tuple[Size, list[Measured]]]]], path: Path) -> Any:
+    """Draw a log-log panel per sweep: seconds of every contender by size. Return the figure."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -161,9 +167,11 @@ def draw(sweeps: Sequence[tuple[Case, list[tuple[Size, list[Measured]]]]], path:
                     face = "white" if extrapolated else color
                     axes.plot(*zip(*at), "o", color=color, markerfacecolor=face, ms=5)
         axes.set(xscale="log", yscale="log", xlabel=case.axis, ylabel="seconds", title=case.title)
-        axes.set_xticks(case.values, [f"{value:,}" for value in case.values])
+        values = [getattr(size, case.axis) for size, found in points if any(out.seconds for out in found)]
+        axes.set_xticks(values, [short(value) for value in values])
         axes.minorticks_off()
         axes.grid(alpha=0.3)
         axes.legend(fontsize="x-small")
     figure.supxlabel("white points: extrapolated from fewer rows", fontsize="small")
     figure.savefig(path, dpi=110)
+    return figure

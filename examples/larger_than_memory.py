@@ -5,12 +5,12 @@ Larger than memory
 This script reads a Parquet file and writes a Parquet file of components. Neither is ever in memory as a whole: Dask
 reads, explains and writes one part at a time. The background is the whole input, not a sample.
 
-    python larger_than_memory.py [--rows 10000000]
-
-prints the size of the data, and by how much the memory of the process grew. Ten million rows of ten features in
-float64 are 0.8 GB, and the 56 columns of output in float32 are 2.2 GB. With parts of 50,000 rows, the process grows
-by a fraction of that, also for a hundred million rows.
+The script prints the size of the data, and by how much the memory of the process grew. ``--rows`` sets the size. Ten
+million rows of ten features in float64 are 0.8 GB, and the 56 columns of output in float32 are 2.2 GB. With parts of
+50,000 rows, the process grows by a fraction of that, also for a hundred million rows.
 """
+
+# sphinx_gallery_thumbnail_path = "_static/larger_than_memory.svg"
 
 import argparse
 import resource

@@ -14,8 +14,6 @@ removal for a classifier in a ``GridSearchCV``, and compare both sexes with fair
 # Categories become the numbers of their sorted names, as R's factors do. Trees can split such a number at several
 # places, and the level of education is also there as a number.
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -118,9 +116,7 @@ for ax, (name, prediction) in zip(axes, predictions.items()):
 axes[0].legend(frameon=False, loc="upper right")
 axes[-1].set_xlabel("predicted probability of an income above 50,000 dollars")
 figure.supylabel("density of the test rows, within a sex", fontsize=12)
-picture = Path("adult.png").resolve()
-figure.savefig(picture, dpi=100)
-print(f"Picture: {picture}")
+figure.savefig("adult.png", dpi=100)
 
 # %%
 # How much accuracy does it cost?

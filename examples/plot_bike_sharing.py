@@ -13,8 +13,6 @@ also for a planted forest.
 # The paper uses the hours of the year 2011 and six features. The temperature is scaled to [0, 1]. We
 # convert it to degrees Celsius, so that the axes are easy to read.
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -87,8 +85,7 @@ ComponentDisplay.from_decomposer(
 )
 for ax in axes[1:4]:
     ax.set_ylim(axes[0].get_ylim())
-picture = Path("bike_sharing.png").resolve()
-figure.savefig(picture, dpi=100)
+figure.savefig("bike_sharing.png", dpi=100)
 
 # %%
 # What it shows
@@ -134,7 +131,6 @@ table = pd.DataFrame(
 print("The largest components, mean absolute value in rides per hour")
 print(table.to_string(index=False, float_format="{:.1f}".format))
 ImportanceDisplay.from_decomposer(decomposer, k=12, **rides).figure_.savefig("bike_importance.png", dpi=100)
-print(f"Picture: {picture}")
 
 # %%
 # One hour
@@ -145,6 +141,7 @@ print(f"Picture: {picture}")
 WaterfallDisplay.from_decomposer(decomposer, eight_off, **rides).figure_.savefig(
     "bike_waterfall.png", dpi=100
 )
+print("Pictures, in this folder: bike_sharing.png, bike_importance.png, bike_waterfall.png")
 
 # %%
 # References

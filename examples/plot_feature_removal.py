@@ -22,8 +22,6 @@ for many seeds and for a planted forest, and compares with the paper's numbers.
 # **10**. The paper has :math:`\tau = 1`, where no woman works as long as any man. We also use 5, where the groups
 # overlap.
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -122,9 +120,7 @@ for column, (title, draws) in zip(axes.T, runs.items()):
 for (label, colour), at, side in zip(GROUPS.values(), [0.19, 0.8], ["right", "left"]):
     axes[0, 0].text(at, 0.4, label, color=colour, weight="bold", ha=side, transform=axes[0, 0].transAxes)
 figure.supylabel("number of test rows", fontsize=12)
-picture = Path("feature_removal.png").resolve()
-figure.savefig(picture, dpi=100)
-print(f"Picture: {picture}")
+figure.savefig("feature_removal.png", dpi=100)
 
 # %%
 # What removal cannot do

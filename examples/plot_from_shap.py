@@ -12,8 +12,6 @@ components explain SHAP values, for the same model and with the same numbers.
 # There are two correlated features, and their product matters: the function is x0 + x1 + 2 x0 x1. At x0 = 1 and
 # x1 = -0.7, the two parts of the SHAP value of x0 cancel.
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import xgboost
@@ -21,7 +19,7 @@ from xgboost import XGBRegressor
 
 from skglex import GlexDecomposer
 from skglex.datasets import make_motivating
-from skglex.plotting import ComponentDisplay, ShapDisplay
+from skglex.plotting import ComponentDisplay, ShapDisplay, WaterfallDisplay
 
 X, y = make_motivating(10_000, random_state=0)
 model = XGBRegressor(n_estimators=100, max_depth=4, learning_rate=0.1).fit(X, y)
@@ -30,8 +28,9 @@ model = XGBRegressor(n_estimators=100, max_depth=4, learning_rate=0.1).fit(X, y)
 # The SHAP values you know
 # ------------------------
 # With ``weighting="path_dependent"`` they are XGBoost's own ``pred_contribs``, which shap calls
-# "tree_path_dependent". The default, ``"empirical"``, averages over all rows that ``fit`` gets. shap calls this
-# "interventional", and uses a hundred rows.
+# "tree_path_dependent". (Give its explainer no data to compare: with data it counts the covers of the trees again.) The
+# default, ``"empirical"``, averages over all rows that ``fit`` gets. shap calls this "interventional", and uses a
+# hundred rows.
 
 path_dependent = GlexDecomposer(model, weighting="path_dependent").fit(X)
 contribs = model.get_booster().predict(xgboost.DMatrix(X), pred_contribs=True)
@@ -48,19 +47,16 @@ shap_values = decomposer.shap_values(X)
 # The components add up to the prediction, and each is a function of its features only. A SHAP value is the main
 # effect, plus one half of every pair, one third of every interaction of three features, and so on.
 
-components = decomposer.transform(X)
-names = list(decomposer.get_feature_names_out())
-by_name = dict(zip(names, components.T))
+names = [component.name for component in decomposer.components_]
 print("components:", ", ".join(names))
-print(
-    "SHAP value of x0 = m_x0 + m_x0:x1 / 2:",
-    np.allclose(shap_values[:, 0], by_name["x0"] + by_name["x0:x1"] / 2),
-)
+parts = decomposer["x0"].evaluate(X) + decomposer["x0:x1"].evaluate(X) / 2
+print("SHAP value of x0 = m_x0 + m_x0:x1 / 2:", np.allclose(shap_values[:, 0], parts))
 
 row = np.array([[1.0, -0.7]])
 print(f"at {row[0]}: SHAP value of x0 {decomposer.shap_values(row)[0, 0]:+.2f}, yet")
 for name in names:
     print(f"  {name:6} {decomposer[name].evaluate(row)[0]:+.2f}")
+WaterfallDisplay.from_decomposer(decomposer, row, target="y")
 
 # %%
 # Why that matters
@@ -74,9 +70,7 @@ figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 inside = X[(np.abs(X) < 2).all(axis=1)]
 ShapDisplay.from_decomposer(decomposer, "x0", inside, colour_by="x1", ax=axes[0])
 ComponentDisplay.from_decomposer(decomposer, ["x1", ("x0", "x1")], X=inside, subsample=0, ax=axes[1:])
-picture = Path("from_shap.png").resolve()
-figure.savefig(picture, dpi=100)
-print(f"Picture: {picture}")
+figure.savefig("from_shap.png", dpi=100)
 
 # %%
 # From one tool to the other

@@ -17,7 +17,6 @@ has an effect alone or only together with others, as in figure 4 of the paper [1
 # So :math:`x_1` has only a main effect, :math:`x_2` and :math:`x_4` have only interactions, and :math:`x_3` has both.
 
 import warnings
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -48,10 +47,9 @@ print(f"R2 {cross_val_score(model, X, y, cv=folds).mean():.2f}")
 # absolute values, so it is longer than the SHAP bar.
 
 plt.rcParams.update({"font.size": 11})
-figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 decomposer = GlexDecomposer(model.fit(X, y)).fit(X)
-display = ImportanceDisplay.from_decomposer(decomposer, kind="order", ax=axes[0])
-axes[0].set_title("simulation", loc="left")
+display = ImportanceDisplay.from_decomposer(decomposer, kind="order", target="y")
+display.figure_.savefig("importance.png", dpi=100)
 for feature, heights in zip(display.names, display.heights):
     print(f"{feature}: " + ", ".join(f"order {q} {h:.2f}" for q, h in zip(display.orders, heights)))
 
@@ -68,12 +66,8 @@ y = y[first_year]
 model.set_params(min_child_weight=20)
 print(f"R2 {cross_val_score(model, X, y, cv=folds).mean():.2f}")
 decomposer = GlexDecomposer(model.fit(X, y)).fit(X)
-ImportanceDisplay.from_decomposer(decomposer, kind="order", ax=axes[1])
-axes[1].set_title("bike sharing", loc="left")
-
-picture = Path("importance.png").resolve()
-figure.savefig(picture, dpi=100)
-print(f"Picture: {picture}")
+display = ImportanceDisplay.from_decomposer(decomposer, kind="order", target="rides", units="per hour")
+display.figure_.savefig("importance_bike.png", dpi=100)
 
 # %%
 # References

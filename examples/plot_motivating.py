@@ -20,8 +20,6 @@ settings, both weightings and a planted forest.
 #    m_1 = x_1 - 2 r, \quad m_2 = x_2 - 2 r, \quad m_{12} = 2 x_1 x_2 + 2 r, \quad
 #    \phi_1 = m_1 + \tfrac12 m_{12} = x_1 + x_1 x_2 - r .
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -53,9 +51,7 @@ ComponentDisplay.from_decomposer(decomposer, ["x2", "x1:x2"], X=shown, subsample
 for ax in axes[:2]:
     ax.plot(line, line - 2 * R, "--", color="#D55E00", lw=1.5, zorder=4, label="truth")
 
-picture = Path("motivating.png").resolve()
-figure.savefig(picture, dpi=100)
-print(f"Picture: {picture}")
+figure.savefig("motivating.png", dpi=100)
 
 # %%
 # At one point

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from skglex._input import (
     take_rows,
 )
 from skglex._kernels import report_compilations
-from skglex._leaves import BackgroundLike
+from skglex._leaves import BackgroundLike, NoBackground
 from skglex._prefit import is_fitted, resolve_estimator, tree_model, unwrap_frozen, uses_prefit
 from skglex._readers import is_probability_average, register_treelite_pickling, require_reader
 from skglex._utils import Execution, VersionedState
@@ -42,6 +42,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         "weighting": [StrOptions({"empirical", "path_dependent"})],
         "feature_groups": [dict, StrOptions({"auto"}), None],
         "prefit": ["boolean", StrOptions({"auto"})],
+        "missing": [Real],
         "n_background": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -122,7 +123,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             self.estimator, self.prefit, X, y, weight, fit_params, owner=self
         )
         path_dependent = self.weighting == "path_dependent"
-        fitted, Xt = read_model(read, self.estimator_, X, path_dependent=path_dependent)
+        fitted, Xt = read_model(read, self.estimator_, X, missing=self.missing, path_dependent=path_dependent)
         classes = fitted.source.response.classes if classes is None else classes
         self.__dict__.pop("classes_", None)
         if classes is not None:
@@ -131,6 +132,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             rows, background_weight = self._draw_background(Xt.shape[0], weight)
             part = Xt if len(rows) == Xt.shape[0] else take_rows(Xt, rows)
             sample, _ = fitted.bin_background(part, background_weight, execution)
+            fitted.warn_of_missing_values(part)
             if check_additivity:
                 fitted.check_additivity(Xt, sample, rows)
             positions = rows if partitions is None else partitions.chosen
@@ -142,6 +144,29 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             self.background_ = Bunch(rows=range(background.n_rows), weights=None)
         self._fitted = fitted.with_background(background, rows, take_rows(X, rows[:1]), self.weighting)
         return X, Xt
+
+    def _read_without_rows(self, y: Any) -> None:
+        """Read a fitted model without a background, which path-dependent weights do not need."""
+        if self.weighting != "path_dependent" or not uses_prefit(self.estimator, self.prefit, y):
+            raise ValueError(
+                "fit got no rows X. They are optional only for weighting='path_dependent' and a fitted estimator, "
+                "whose covers are the weights. Pass X, the background over which features are averaged out"
+            )
+        read = require_reader(tree_model(self.estimator))
+        self.estimator_, _ = resolve_estimator(self.estimator, self.prefit, None, y, None, {}, owner=self)
+        fitted, _ = read_model(read, self.estimator_, None, missing=self.missing, path_dependent=True)
+        self._fitted = fitted.with_background(NoBackground(), np.empty(0, np.int64), None, self.weighting)
+        first = fitted.preprocess or fitted.model
+        self.n_features_in_ = int(getattr(first, "n_features_in_", fitted.source.input.n_features))
+        state = {
+            "feature_names_in_": getattr(first, "feature_names_in_", fitted.source.input.feature_names),
+            "classes_": fitted.source.response.classes,
+        }
+        for name, value in state.items():
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, np.asarray(value, dtype=object if name == "feature_names_in_" else None))
+        self.background_ = Bunch(rows=np.empty(0, np.int64), weights=np.empty(0))
 
     def _trace_columns(self, X: Any) -> RawMap:
         """Return which of the model's columns change with which raw columns; X are the rows passed to `fit`."""

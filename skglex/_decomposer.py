@@ -64,20 +64,10 @@ class NoComponentsError(ValueError, AttributeError):
 class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     """Decompose a tree ensemble exactly into main effects and interactions.
 
-    The margin (raw score) of the model at x is the sum of its components, ::
-
-        margin(x) = m_0 + sum over feature sets S of m_S(x_S)
-
-    Averaging identifies the components [1]_. With the value v_l and the path features P_l of every leaf l, ::
-
-        m_S(x) = sum_l v_l * sum over V in S of (-1)^(|S| - |V|) * 1[x_V] * E_l(P_l minus V)   (P_l contains S)
-
-    where
-
-    - 1[x_V] is 1 if x satisfies the leaf's conditions on V, and 0 otherwise;
-    - E_l(U) is the weight with which the leaf's conditions on U hold when x_U is averaged out.
-
-    SHAP values, partial dependence functions and importances are sums of components.
+    `fit` gets the background: the rows over which features are averaged out. `transform` returns a column for each
+    component. With the intercept, the columns of a row add up to the margin (raw score) of the model.
+    ``decomposer["hr", "temp"]`` is a single component, a function of two features. SHAP values, partial dependence
+    functions and importances are sums of components.
 
     Parameters
     ----------
@@ -87,10 +77,11 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         final model is decomposed, and its features are the columns after the preprocessing. The documentation lists
         the supported models.
     weighting : {"empirical", "path_dependent"}, default="empirical"
-        ``"empirical"``: E_l(U) is the weighted share of background rows that satisfy the leaf's conditions on U,
-        under the joint distribution [2]_. Partial dependence then equals the brute-force version, and SHAP values are
-        interventional. ``"path_dependent"``: E_l(U) is the product of the cover ratios along the leaf's path, as in
-        XGBoost's ``pred_contribs``.
+        How features are averaged out (E_l in the notes). ``"empirical"``: E_l(U) is the weighted share of background
+        rows that satisfy the leaf's conditions on U, under the joint distribution [2]_. Partial dependence then equals
+        the brute-force version, and SHAP values are interventional. ``"path_dependent"``: E_l(U) is the product of the
+        cover ratios along the leaf's path, as in XGBoost's ``pred_contribs``. The covers are those
+        that the model stores; shap counts them again if ``TreeExplainer`` gets data.
     max_interaction : int, default=2
         Maximum order of the components that `transform` and ``components_`` list; the others are in the remainder.
         None: all orders. Any component is available by name: ``decomposer["a", "b", "c"]``. SHAP values, SHAP
@@ -108,6 +99,9 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     prefit : {"auto", True, False}, default="auto"
         ``"auto"``: use the estimator unchanged if it is fitted and y is not passed (boosters and frozen estimators
         always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
+    missing : float, default=nan
+        The value that was missing in training besides NaN, for a model that does not store it: an
+        ``xgboost.Booster`` that was trained on ``DMatrix(..., missing=missing)``, or a ``treelite.Model``.
     n_background : int, default=None
         Number of rows of X (or of a Dask collection) to draw as the background. None: all rows.
     max_components : int, default=20_000
@@ -163,6 +157,22 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     Notes
     -----
+    The margin at x is the sum of the components of all feature sets S, ::
+
+        margin(x) = m_0 + sum over S of m_S(x_S)
+
+    Averaging identifies them [1]_. The component of S is a sum over the leaves l whose path features P_l contain S,
+    and over the subsets V of S, ::
+
+        m_S(x) = sum over l and V of
+                     v_l * (-1)^(|S| - |V|) * 1[x_V] * E_l(P_l minus V)
+
+    where
+
+    - v_l is the value of the leaf;
+    - 1[x_V] is 1 if x satisfies the leaf's conditions on V, and 0 otherwise;
+    - E_l(U) is the weight with which the leaf's conditions on U hold when x_U is averaged out.
+
     All methods with rows X as an argument are lazy on Dask arrays and data frames: they return Dask collections.
 
     The margin is on the link scale: log-odds for a binary classifier, one score per class for a multiclass
@@ -235,6 +245,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         feature_groups: dict[str, Any] | str | None = None,
         remainder: bool = True,
         prefit: str | bool = "auto",
+        missing: float = np.nan,
         n_background: int | None = None,
         max_components: int = 20_000,
         separator: str = ":",
@@ -251,6 +262,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         self.feature_groups = feature_groups
         self.remainder = remainder
         self.prefit = prefit
+        self.missing = missing
         self.n_background = n_background
         self.max_components = max_components
         self.separator = separator
@@ -262,14 +274,17 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     @restore_on_failure
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> GlexDecomposer:
+    def fit(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, **fit_params: Any
+    ) -> GlexDecomposer:
         """Use the estimator as it is or fit it, and decompose it into components.
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame or Dask collection of shape (n_samples, n_features)
+        X : array-like, sparse matrix, data frame or Dask collection of shape (n_samples, n_features), default=None
             The background rows. If the estimator is fitted here, they are also the training data. A Dask collection
-            stays in its partitions, and the estimator must already be fitted.
+            stays in its partitions, and the estimator must already be fitted. Path-dependent weights need no rows of
+            a fitted estimator. Importances then need rows, which the functions of ``skglex.inspection`` take.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Target. Needed only if the estimator is fitted here.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -300,13 +315,19 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         """
         if np.dtype(self.dtype) not in (np.float64, np.float32):
             raise ValueError(f"dtype must be numpy.float64 or numpy.float32; got {self.dtype!r}")
-        X, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=self.check_additivity)
-        self._fitted = self._fitted.with_raw_columns(X, Xt)
-        raw = self._trace_columns(X) if self.feature_groups else self._fitted.raw
+        Xt = None
+        if X is None:
+            if isinstance(self.feature_groups, str):
+                raise ValueError("feature_groups='auto' needs rows X. Pass X, or the groups as a dict")
+            self._read_without_rows(y)
+        else:
+            X, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=self.check_additivity)
+            self._fitted = self._fitted.with_raw_columns(X, Xt)
+        raw = self._trace_columns(X) if self.feature_groups and X is not None else self._fitted.raw
         names = self._fitted.feature_names
         groups = raw.groups(names) if isinstance(self.feature_groups, str) else self.feature_groups
         self._groups = group_features(groups, names, raw.by_name())
-        if self._fitted.background.n_rows == len(self._fitted.background_rows):
+        if X is not None and self._fitted.background.n_rows == len(self._fitted.background_rows):
             one_hot = find_one_hot_groups(Xt, self._fitted.source.input, self._groups)
             self._groups = replace(self._groups, one_hot=one_hot)
         self.feature_groups_ = self._groups.members
@@ -430,7 +451,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         require_equal(model_margin, total.T, rounding, rows, "components", "transform")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns of `transform`.
+        """Return the names of the columns of ``transform``.
 
         Parameters
         ----------

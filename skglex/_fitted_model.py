@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -30,6 +31,7 @@ from skglex._input import (
     map_chunks,
     name_categories,
     pack_row,
+    placeholders,
     row_of_series,
     take_rows,
     trace_columns,
@@ -46,8 +48,9 @@ from skglex._leaves import (
     rounding_of,
 )
 from skglex._prefit import steps_of
-from skglex._readers import SourceModel
+from skglex._readers import SourceModel, describe_subclass
 from skglex._utils import Execution, budgets, check_memory, warn_user
+from skglex.exceptions import MissingValueWarning
 
 # The additivity check of `fit` compares at most this many background rows.
 _CHECKED_ROWS = 1000
@@ -90,7 +93,7 @@ class FittedModel:
     background_rows: NDArray[np.int64] = None  # type: ignore[assignment]
     row: Any = None
     sparse: bool = False
-    raw: RawMap = field(default_factory=lambda: RawMap([], [], []))
+    raw: RawMap = field(default_factory=RawMap)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "row": pack_row(self.row)}
@@ -260,7 +263,8 @@ class FittedModel:
         rows = background_rows[positions]
         leaf_margin = LeafSum(leaves)(np.ascontiguousarray(background.bins[:, positions])).T
         rounding = rounding_of(self.source.ensemble)
-        require_equal(self.model_margin(Xt, rows), leaf_margin, rounding, rows, "leaves", "fit")
+        cause = describe_subclass(self.model)
+        require_equal(self.model_margin(Xt, rows), leaf_margin, rounding, rows, "leaves", "fit", cause)
 
     # -- the background -----------------------------------------------------------------------
 
@@ -269,7 +273,10 @@ class FittedModel:
     ) -> FittedModel:
         """Return a copy with a background, and with the weighting that ``weighting`` names."""
         strategy = PathDependent() if weighting == "path_dependent" else background.weighting
-        return replace(self, background=background, background_rows=rows, row=row, weighting=strategy)
+        source = replace(self.source, with_missing=None)  # It has been called, and would be saved too.
+        return replace(
+            self, source=source, background=background, background_rows=rows, row=row, weighting=strategy
+        )
 
     def with_raw_columns(self, X: Any, Xt: Any) -> FittedModel:
         """Return a copy that knows which raw columns the model's columns come from.
@@ -295,6 +302,21 @@ class FittedModel:
         """
         exponent = int(np.frexp(weight.max())[1])
         return Background(self.bins(Xt, execution), np.ldexp(weight, -exponent)), exponent
+
+    def warn_of_missing_values(self, Xt: Any) -> None:
+        """Warn of background values that look like missing ones, if the model does not store which value is missing."""
+        spec = self.source.input
+        if self.source.with_missing is None or not np.isnan(spec.missing):
+            return
+        rows = np.unique(np.linspace(0, Xt.shape[0] - 1, _CHECKED_ROWS).astype(int))
+        for value, used_features in placeholders(take_rows(Xt, rows), spec, self.grid).items():
+            names = [self.feature_names[feature] for feature in self.grid.features[used_features]]
+            warn_user(
+                f"the columns {names[:20]} have the value {value:g} far away from all others and from the model's "
+                f"thresholds. A {type(self.model).__name__} does not store which value was missing in training. If it "
+                f"was {value:g}, pass missing={value:g}",
+                MissingValueWarning,
+            )
 
     def bin_partition(
         self, X: Any, weight: NDArray[np.float64], *, estimator: Any, check_additivity: bool
@@ -365,7 +387,7 @@ def takes_objects(model: Any) -> bool:
 
 
 def read_model(
-    read: Callable[[Any], SourceModel], estimator: Any, X: Any, *, path_dependent: bool
+    read: Callable[[Any], SourceModel], estimator: Any, X: Any, *, missing: float, path_dependent: bool
 ) -> tuple[FittedModel, Any]:
     """Read the leaves of a fitted estimator, and name its features.
 
@@ -376,7 +398,9 @@ def read_model(
     estimator : object
         The fitted model, or a pipeline that ends in it.
     X : array, sparse matrix or data frame
-        Checked rows, before the preprocessing.
+        Checked rows, before the preprocessing; None if there are none.
+    missing : float
+        The value that counts as missing besides NaN, for a model that does not store it.
     path_dependent : bool
         Whether the weighting needs the model's covers. Only then warnings of the reader are shown, which concern
         covers.
@@ -386,22 +410,25 @@ def read_model(
     FittedModel
         The model without a background.
     Xt : array, sparse matrix or data frame
-        X after the preprocessing.
+        X after the preprocessing, or None.
     """
     *steps, model = steps_of(estimator)
     preprocess = make_pipeline(*steps) if steps else None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        source = read(model)
+        source = _read(read, model)
+        if not np.isnan(missing):
+            source = _read_with_missing(source, model, missing)
     _check_leaf_values(source, model)
     fitted = FittedModel(model, preprocess, source, [])
-    Xt = fitted.to_model_space(X)
+    Xt = None if X is None else fitted.to_model_space(X)
     if is_frame(Xt):
         source = replace(source, input=replace(source.input, categories=categories_of(Xt, source.input)))
     names = _name_features(Xt, preprocess, source)
     fitted = replace(fitted, source=source, feature_names=names, sparse=sp.issparse(Xt))
-    fitted.check_columns(Xt)
-    fitted = replace(fitted, source=replace(source, input=name_categories(Xt, source.input, fitted.grid)))
+    if Xt is not None:
+        fitted.check_columns(Xt)
+        fitted = replace(fitted, source=replace(source, input=name_categories(Xt, source.input, fitted.grid)))
     if path_dependent:
         if source.ensemble.path_ratio is None:
             raise ValueError(
@@ -411,6 +438,28 @@ def read_model(
         for warning in caught:
             warn_user(str(warning.message), warning.category)
     return fitted, Xt
+
+
+def _read(read: Callable[[Any], SourceModel], model: Any) -> SourceModel:
+    """Call a reader; if it fails for a subclass of another package, say so."""
+    try:
+        return read(model)
+    except NotFittedError:
+        raise
+    except Exception as error:
+        if (cause := describe_subclass(model)) is None:
+            raise
+        raise ValueError(f"cannot read this model: {error}. {cause}") from error
+
+
+def _read_with_missing(source: SourceModel, model: Any, missing: float) -> SourceModel:
+    """Return the model read with a value that counts as missing; raise if the model stores this value."""
+    if source.with_missing is None:
+        raise ValueError(
+            f"missing={missing!r} was passed, but a {type(model).__name__} stores which values it counts as missing. "
+            "Leave missing out; it is for an xgboost.Booster or a treelite.Model"
+        )
+    return source.with_missing(missing)
 
 
 def _check_leaf_values(source: SourceModel, model: Any) -> None:
@@ -436,4 +485,4 @@ def _name_features(Xt: Any, preprocess: Any, source: SourceModel) -> list[str]:
         return frame_names(Xt)
     if source.input.feature_names:
         return list(source.input.feature_names)
-    return [f"x{i}" for i in range(Xt.shape[1])]
+    return [f"x{i}" for i in range(source.input.n_features)]

@@ -89,19 +89,10 @@ class FeatureRemover(BaseTreeModelEstimator):
     """Predict with a fitted model without the components that contain some features.
 
     The removed features, for example a protected attribute, lose their main effects and all their interactions. The
-    model is not refitted. With the removed features R, the debiased margin is
+    model is not refitted.
 
-        sum over S disjoint from R of m_S(x) = sum_l v_l * 1[x_(P_l minus R)] * E_l(P_l and R)
-
-    where
-
-    - v_l is the value of leaf l, and P_l are the features on the path to it;
-    - 1[x_(P_l minus R)] is 1 if x satisfies the leaf's conditions on the features that remain, and 0 otherwise;
-    - E_l is the weight with which the leaf's conditions on R hold when x_R is averaged out [1]_.
-
-    It takes one pass over the leaves. The information on the removed features in other features remains; see the
-    user guide on what removal can and cannot do. On Dask arrays and data frames all methods that predict are lazy:
-    they return Dask arrays.
+    The information on the removed features in other features remains; see the user guide on what removal can and
+    cannot do. On Dask arrays and data frames all methods that predict are lazy: they return Dask arrays.
 
     Parameters
     ----------
@@ -127,6 +118,9 @@ class FeatureRemover(BaseTreeModelEstimator):
     prefit : {"auto", True, False}, default="auto"
         ``"auto"``: use the estimator unchanged if it is fitted and y is not passed (boosters and frozen estimators
         always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
+    missing : float, default=nan
+        The value that was missing in training besides NaN, for a model that does not store it: an
+        ``xgboost.Booster`` that was trained on ``DMatrix(..., missing=missing)``, or a ``treelite.Model``.
     n_background : int, default=None
         Number of rows of X to draw as the background. None: all rows.
     n_jobs : int, default=None
@@ -159,6 +153,19 @@ class FeatureRemover(BaseTreeModelEstimator):
     See Also
     --------
     GlexDecomposer : Compute the components.
+
+    Notes
+    -----
+    With the removed features R, the debiased margin is one sum over the leaves l, ::
+
+        sum over S disjoint from R of m_S(x)
+            = sum over l of v_l * 1[x_(P_l minus R)] * E_l(P_l and R)
+
+    where
+
+    - v_l is the value of the leaf, and P_l are the features on the path to it;
+    - 1[x_(P_l minus R)] is 1 if x satisfies the leaf's conditions on the features that remain, and 0 otherwise;
+    - E_l is the weight with which the leaf's conditions on R hold when x_R is averaged out [1]_.
 
     References
     ----------
@@ -226,6 +233,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         strength: float = 1.0,
         feature_groups: dict[str, Any] | str | None = None,
         prefit: str | bool = "auto",
+        missing: float = np.nan,
         n_background: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -237,6 +245,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         self.strength = strength
         self.feature_groups = feature_groups
         self.prefit = prefit
+        self.missing = missing
         self.n_background = n_background
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -427,7 +436,7 @@ class FeatureRemover(BaseTreeModelEstimator):
 
     @available_if(_classifies)
     def predict_log_proba(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
-        """Compute the logarithms of `predict_proba`.
+        """Compute the logarithms of ``predict_proba``.
 
         Parameters
         ----------

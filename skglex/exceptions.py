@@ -2,6 +2,7 @@
 
 __all__ = [
     "AdditivityError",
+    "MissingValueWarning",
     "MixedColumnsWarning",
     "RemainderWarning",
     "SlowComputationWarning",
@@ -24,10 +25,24 @@ class AdditivityError(RuntimeError):
     """
 
 
+class MissingValueWarning(UserWarning):
+    """Warn that a value of the background looks like a missing one, but the model does not store which value is.
+
+    This concerns an ``xgboost.Booster`` and a ``treelite.Model``; see the parameter ``missing`` of `GlexDecomposer`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skglex.exceptions import MissingValueWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", MissingValueWarning)  # stop instead
+    """
+
+
 class MixedColumnsWarning(UserWarning):
     """Warn that removing a raw column also removes information about other raw columns.
 
-    A `FeatureRemover` removes every preprocessed column that depends on a removed raw column. Such a column can
+    A `~skglex.FeatureRemover` removes every preprocessed column that depends on a removed raw column. Such a column can
     depend on other raw columns too: a nearest-neighbour imputer fills the gaps of a column from all other columns,
     and a principal component is computed from all columns. Their information is lost as well.
 

@@ -14,7 +14,7 @@ from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
 from skglex._dask._partitions import Partitions, active_client, check_weight, share
-from skglex._leaves import Background, Empirical, LeafEnsemble, LeafGames, Players, RankedSubsets
+from skglex._leaves import Background, Empirical, LeafEnsemble, LeafGames, RankedSubsets
 from skglex._utils import Execution, budgets
 
 # Number of partitions whose sums are added in one task.
@@ -149,7 +149,9 @@ class PartitionedEmpirical:
         compute = partial(_ranked, games=games, wanted=wanted)
         return self._keep(("ranked", _digest(wanted.leaves), wanted.max_order), wanted.size, compute)
 
-    def steps_without_tables(self, players: Players, *, pairs: bool) -> float:
+    solves_leaves = False
+
+    def steps_without_tables(self, n_players: NDArray[np.int64], *, pairs: bool) -> float:
         """Return infinity: only tables avoid the rows of the background (see `Weighting`)."""
         return np.inf
 

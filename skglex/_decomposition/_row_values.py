@@ -139,7 +139,7 @@ def row_values(view: Explained, X: Any) -> tuple[NDArray[np.float64], dict[int, 
         elif len(columns) == 1:
             data[:, player], text = _column_values(view, Xt, columns[0])
         else:
-            data[:, player], text = _one_hot_values(view, name, rows)
+            data[:, player], text = _one_hot_values(view, name, Xt)
         if text is not None:
             texts[player] = text
     return data, texts
@@ -163,10 +163,12 @@ def _column_values(view: Explained, Xt: Any, position: int) -> tuple[Any, NDArra
     return values, None
 
 
-def _one_hot_values(view: Explained, group: str, rows: Any) -> tuple[Any, NDArray[np.object_]]:
-    used = np.flatnonzero(np.isin(view.grid.features, view.groups.columns_of(group)))
-    one_hot = one_hot_columns(view, group, used) if len(used) > 1 else None
-    if one_hot is None:
-        return np.nan, np.full(rows.shape[0], "(group)", dtype=object)
-    cells = one_hot.find(view.fitted.bins(rows, view.execution))
-    return cells, np.array(one_hot.labels, dtype=object)[cells]
+def _one_hot_values(view: Explained, group: str, Xt: Any) -> tuple[Any, NDArray[np.object_]]:
+    """Return the position and the name of the column that is 1 in every row."""
+    if group not in view.groups.one_hot:
+        return np.nan, np.full(Xt.shape[0], "(group)", dtype=object)
+    columns = view.groups.columns_of(group).tolist()
+    is_on = np.array([column_values(Xt, position, view.source.input) == 1 for position in columns])
+    labels = [*_without_prefix([view.feature_names[i] for i in columns]), "none"]
+    cells = _find_on(is_on, np.ones(len(columns), np.int64))
+    return cells, np.array(labels, dtype=object)[cells]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from skglex._decomposition._pattern_tables import GroupTables, lay_out
 from skglex._kernels.arguments import ShapleyRows
 from skglex._kernels.shapley import shapley_tables
-from skglex._leaves import CoalitionWeights
-from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, scaled, weight_chunks
+from skglex._leaves import GROUP_BITS, CoalitionWeights, LeafGames
+from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, scaled, weight_chunks, without_cached
 
 # Cost in nanoseconds: of an entry of a table, and of one step without tables for a row.
 _ENTRY, _FACTOR = 4.0, 3.0
@@ -44,7 +45,7 @@ class ShapleySums:
         self._cached: GroupTables | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_cached": None}
+        return {**without_cached(self), "_cached": None}
 
     def __call__(
         self, bins: NDArray[np.unsignedinteger], execution: Execution = DEFAULT_EXECUTION
@@ -57,9 +58,9 @@ class ShapleySums:
         out = np.zeros((n_outputs * self._per_output, n_rows))
         leaves = self._has_columns
         if not self._without_tables(n_rows):
-            leaves = leaves & self._games.players.long_path
+            leaves = leaves & self._table_games.players.long_path
             for tables in self._tables(execution):
-                tables.add_to(out, self._games, bins, execution=execution, label="SHAP values")
+                tables.add_to(out, self._table_games, bins, execution=execution, label="SHAP values")
         if leaves.any():
             self._add_without_tables(np.flatnonzero(leaves), bins, out, execution)
         shape = (self._n_players,) * (2 if self._pairs else 1)
@@ -74,11 +75,20 @@ class ShapleySums:
     def _per_output(self) -> int:
         return self._n_players**2 if self._pairs else self._n_players
 
+    @cached_property
+    def _table_games(self) -> LeafGames:
+        """Return the games in which leaves have tables; wide leaves are solved one by one if tables cannot be kept."""
+        games, cost = self._games, self._table_cost(self._games).sum()
+        if cost <= scaled(budgets.kept_table_size) or not self._weights.weighting.solves_leaves:
+            return games
+        wide = np.repeat(np.diff(games.groups.bit_ptr) > GROUP_BITS, np.diff(games.groups.group_leaf))
+        return games.with_tables_of(np.where(wide, 0, np.diff(games.players.coalition_ptr)))
+
     # -- by table -----------------------------------------------------------------------------
 
-    def _table_cost(self) -> NDArray[np.int64]:
+    def _table_cost(self, games: LeafGames) -> NDArray[np.int64]:
         """Return a bound of the entries of each group's tables and of the weights that they are made from."""
-        players, groups = self._games.players, self._games.groups
+        players, groups = games.players, games.groups
         n_bits = np.diff(groups.bit_ptr)
         n_columns = n_bits * (n_bits - 1) // 2 if self._pairs else n_bits
         n_coalitions = np.diff(players.coalition_ptr[groups.group_leaf])
@@ -90,17 +100,18 @@ class ShapleySums:
         """Return whether tables would cost more than solving every leaf for the few rows there are."""
         if self._cached is not None:
             return False
-        total = self._table_cost().sum()
+        total = self._table_cost(self._table_games).sum()
         if total <= scaled(budgets.kept_table_size):
             return False
-        steps = self._weights.weighting.steps_without_tables(self._games.players, pairs=self._pairs)
+        n_players = self._games.players.n_players[~self._table_games.players.long_path]
+        steps = self._weights.weighting.steps_without_tables(n_players, pairs=self._pairs)
         return bool(total * _ENTRY > steps * _FACTOR * n_rows)
 
     def _tables(self, execution: Execution) -> Iterator[GroupTables]:
         if self._cached is not None:
             yield self._cached
             return
-        cost = self._table_cost()
+        cost = self._table_cost(self._table_games)
         keep = cost.sum() <= scaled(budgets.kept_table_size)
         limit = scaled(budgets.kept_table_size if keep else budgets.pattern_table_size)
         for first, last in weight_chunks(cost, limit):
@@ -111,10 +122,10 @@ class ShapleySums:
 
     def _build(self, first: int, last: int, cost: NDArray[np.int64], execution: Execution) -> GroupTables:
         """Compute the tables of some groups."""
-        games, ensemble = self._games, self._games.ensemble
+        games, ensemble = self._table_games, self._games.ensemble
         leaf_ptr, ids = self._leaf_columns(*games.leaves_of(first, last))
         tables, columns = lay_out(games, first, last, leaf_ptr, ids, self._per_output)
-        weights = self._weights.all_coalitions(first, last, execution=execution)
+        weights = self._weights.all_coalitions(games, first, last, execution=execution)
         args = games.groups.leaf_bits(first, last), tables.tables, columns
         leaf_arrays = ensemble.paths, games.players.arrays, ensemble.value
         execution.run(
@@ -164,15 +175,15 @@ class ShapleySums:
         """Solve leaves for the patterns that occur, and add their values to ``out``."""
         n_rows = bins.shape[1]
         kernel, args = self._weights.weighting.shapley_kernel(self._games, leaves, n_rows)
-        args = bins, *args, ShapleyRows(self._n_players, self._pairs)
-        rows = row_chunks(n_rows)
-        tasks = [(*args, leaves, r0, r1, out) for r0, r1 in rows]
-        # Few rows leave nothing to divide but the leaves. Their sums are then added in a fixed order.
-        n_parts = min(_LEAF_TASKS, scaled(budgets.kept_table_size) // out.size) if len(rows) < 2 else 0
-        parts = [np.zeros_like(out) for _ in range(n_parts)]
-        if parts:
-            shares = np.array_split(leaves, n_parts)
-            tasks = [(*args, some, 0, n_rows, part) for some, part in zip(shares, parts)]
-        execution.run(kernel, tasks, label="SHAP values, deep leaves")
-        for part in parts:
-            out += part
+        args = *args, ShapleyRows(self._n_players, self._pairs)
+        # Tasks divide the leaves, so that a leaf's tables are made once. Their sums are added in a fixed order.
+        shares = np.array_split(leaves, _LEAF_TASKS)
+        size = max(1, scaled(budgets.kept_table_size) // (_LEAF_TASKS * len(out)))
+        for start in range(0, n_rows, size):
+            some_bins = np.ascontiguousarray(bins[:, start : start + size])
+            n = some_bins.shape[1]
+            parts = [np.zeros((len(out), n)) for _ in shares]
+            tasks = [(some_bins, *args, share, 0, n, part) for share, part in zip(shares, parts)]
+            execution.run(kernel, tasks, label="SHAP values, deep leaves")
+            for part in parts:
+                out[:, start : start + n] += part

@@ -1,6 +1,6 @@
 """Convert the rows that users pass (arrays, sparse matrices, data frames) to numbers, and to bins of a model's grid."""
 
-from skglex._input._bins import bin_all, iter_binned, iter_bins, map_chunks
+from skglex._input._bins import bin_all, iter_binned, iter_bins, map_chunks, placeholders
 from skglex._input._categories import (
     categories_of,
     column_values,
@@ -30,7 +30,7 @@ from skglex._input._rows import (
     with_columns_of,
     with_numbers,
 )
-from skglex._input._saved_row import pack_row, unpack_row
+from skglex._input._saved_row import pack_index, pack_row, unpack_index, unpack_row
 from skglex._input._spec import LARGEST_ZERO, InputSpec
 
 __all__ = [
@@ -62,12 +62,15 @@ __all__ = [
     "map_chunks",
     "name_categories",
     "output_names",
+    "pack_index",
     "pack_row",
+    "placeholders",
     "raw_column",
     "resolve_features",
     "row_of_series",
     "take_rows",
     "trace_columns",
+    "unpack_index",
     "unpack_row",
     "with_columns_of",
     "with_numbers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,13 @@ from skglex._input._rows import is_frame
 from skglex._input._spec import LARGEST_ZERO, InputSpec
 from skglex._leaves import Grid
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, rows_at_a_time, scaled
+
+# Values further away than this many times the range of all others are suspicious.
+_FAR = 2
+# Values in fewer rows are not.
+_SHARE = 0.02
+# All nines, a power of ten, or ten digits and more.
+_LIKE_MISSING = re.compile("9{2,}|10+|[0-9]{10,}")
 
 
 def iter_bins(
@@ -104,6 +112,35 @@ def bin_all(X: Any, spec: InputSpec, grid: Grid, execution: Execution = DEFAULT_
     """Bin all rows. Chunks keep the numeric columns within the memory budget."""
     shape = (len(grid.features), X.shape[0])
     return map_chunks(iter_bins(X, spec, grid, execution, shape[0]), shape, lambda bins: bins, grid.dtype)
+
+
+def placeholders(X: Any, spec: InputSpec, grid: Grid) -> dict[float, list[int]]:
+    """Return values that look like missing ones, such as -999, with the used features that have them.
+
+    Such a value occurs in more than 2 % of the rows, is all nines, a power of ten or huge, and lies far away from all
+    other values. If a threshold lies amid the gap, of any feature with this value, the model has seen it as a number.
+    """
+    found: dict[float, list[int]] = {}
+    numbers = set()
+    for used_feature, column in enumerate(_read_columns(X, spec, grid, 0, X.shape[0])):
+        values, counts = np.unique(column[np.isfinite(column)], return_counts=True)
+        if len(values) < 3 or grid.categorical[used_feature]:
+            continue
+        for value, next_value, spread, count in (
+            (values[0], values[1], values[-1] - values[1], counts[0]),
+            (values[-1], values[-2], values[-2] - values[0], counts[-1]),
+        ):
+            gap = abs(value - next_value)
+            if (
+                count > max(1, _SHARE * len(column))
+                and gap > _FAR * spread
+                and _LIKE_MISSING.fullmatch(f"{abs(value):.0f}")
+            ):
+                found.setdefault(float(value), []).append(used_feature)
+                position = (grid.cuts_of(used_feature) - value) / (next_value - value)
+                if ((position > 0.1) & (position < 0.9)).any():
+                    numbers.add(float(value))
+    return {value: features for value, features in found.items() if value not in numbers}
 
 
 def _bin_part(

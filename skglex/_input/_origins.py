@@ -76,9 +76,9 @@ class RawMap(PlainState):
         model's categorical columns.
     """
 
-    names: list[str]
-    outputs: list[tuple[int, ...]]
-    origins: list[Origin]
+    names: list[str] = field(default_factory=list)
+    outputs: list[tuple[int, ...]] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)
 
     def by_name(self) -> Mapping[str, tuple[int, ...]]:
         """Return the model's columns that change with a raw column, by the name of the raw column."""
@@ -167,12 +167,12 @@ def trace_columns(
         The binned rows.
     """
     if transform is None:
-        raw = RawMap([], [], [])
+        raw = RawMap()
         positions = [int(feature) for feature in grid.features[grid.categorical]]
         parents = {position: [position] for position in positions}
         names = frame_names(X) if is_frame(X) else [f"x{i}" for i in range(X.shape[1])]
     elif X.shape[1] > budgets.traced_columns:
-        return RawMap([], [], [])
+        return RawMap()
     else:
         sample = _varied_rows(Xt)
         raw = find_outputs_of_all(take_rows(X, sample), transform, background)

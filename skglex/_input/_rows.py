@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from skglex._utils import warn_user
+
 
 def is_frame(X: Any) -> bool:
     """Return whether X is a data frame (pandas, polars and similar libraries)."""
@@ -29,12 +31,36 @@ def frame_names(X: Any) -> list[str]:
 def as_numpy(X: Any) -> Any:
     """Convert an array of another library (the array API) to NumPy, and a table of Arrow to a pandas data frame.
 
-    For a GPU array, its library raises TypeError.
+    For a GPU array, its library raises TypeError. Numbers get the byte order of the machine, with a warning.
     """
+    package = type(X).__module__.partition(".")[0]
+    if package in ("xgboost", "lightgbm", "catboost"):
+        raise TypeError(
+            f"X is a {type(X).__name__} of {package}, whose rows cannot be read. Pass the array or the data frame that "
+            "it was made of"
+        )
     if hasattr(X, "to_pandas") and hasattr(X, "schema") and not is_frame(X):
         return X.to_pandas()
     is_foreign = hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
-    return np.asarray(X) if is_foreign else X
+    return _in_native_order(np.asarray(X) if is_foreign else X)
+
+
+def _in_native_order(X: Any) -> Any:
+    """Return rows, or a target, with numbers in the byte order of the machine; warn if it was another."""
+    dtypes: list[Any] = list(X.dtypes) if is_frame(X) else [getattr(X, "dtype", None)]
+    swapped = [i for i, dtype in enumerate(dtypes) if isinstance(dtype, np.dtype) and not dtype.isnative]
+    if not swapped:
+        return X
+    warn_user(
+        f"numbers of the type {dtypes[swapped[0]].str!r} are converted to the byte order of this machine. XGBoost "
+        "reads such numbers wrongly, in training too. Convert them before training: X.astype(X.dtype.newbyteorder('='))"
+    )
+    if not is_frame(X):
+        return X.astype(X.dtype.newbyteorder("="))
+    X = X.copy(deep=False)
+    for i in swapped:
+        X.isetitem(i, X.iloc[:, i].to_numpy().astype(dtypes[i].newbyteorder("=")))
+    return X
 
 
 def check_rows(X: Any, takes_objects: Callable[[], bool]) -> Any:

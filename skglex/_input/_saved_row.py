@@ -1,4 +1,4 @@
-"""Save one row of a data frame as plain values, since skops cannot write data frames."""
+"""Save one row of a data frame, and an index of pandas, as plain values: skops can write neither."""
 
 from __future__ import annotations
 
@@ -24,26 +24,43 @@ def pack_row(row: Any) -> Any:
 
 def unpack_row(packed: Any) -> Any:
     """Return the row that `pack_row` packed."""
-    match packed:
-        case ("pandas", names, columns):
-            import pandas as pd
+    if not isinstance(packed, tuple):
+        return packed
+    container, *content = packed
+    if container == "polars":
+        import polars as pl
 
-            row = pd.concat([_unpack_column(column) for column in columns], axis=1)
-            row.columns = pd.Index(names, tupleize_cols=True)
-            return row
-        case ("polars", content):
-            import polars as pl
+        return pl.read_ipc(BytesIO(content[0]))
+    import pandas as pd
 
-            return pl.read_ipc(BytesIO(content))
-    return packed
+    names, columns = content
+    row = pd.concat([_unpack_column(column) for column in columns], axis=1)
+    row.columns = pd.Index(names, tupleize_cols=True)
+    return row
+
+
+def pack_index(index: Any) -> Any:
+    """Return an index of pandas as its dtype and its values; unchanged if they do not define it."""
+    packed = str(index.dtype), [_plain(value) for value in index]
+    try:
+        same = index.equals(unpack_index(packed))
+    except (TypeError, ValueError):
+        same = False
+    return packed if same else index
+
+
+def unpack_index(packed: Any) -> Any:
+    """Return the index that `pack_index` packed."""
+    import pandas as pd
+
+    return pd.Index(packed[1], dtype=packed[0]) if isinstance(packed, tuple) else packed
 
 
 def _pack_column(column: Any) -> Any:
     """Return a pandas column of one value as its dtype and its value; unchanged if they do not define it."""
     dtype: Any = str(column.dtype)
     if dtype == "category":
-        categories = column.cat.categories
-        dtype = str(categories.dtype), [_plain(value) for value in categories], bool(column.cat.ordered)
+        dtype = pack_index(column.cat.categories), bool(column.cat.ordered)
     packed = dtype, _plain(column.iloc[0])
     try:
         same = column.reset_index(drop=True).equals(_unpack_column(packed))
@@ -59,8 +76,8 @@ def _unpack_column(packed: Any) -> Any:
         return packed
     dtype, value = packed
     if isinstance(dtype, tuple):
-        categories, values, ordered = dtype
-        values = pd.Index(values, dtype=categories)
+        categories, ordered = dtype
+        values = unpack_index(categories)
         value = None if value is None else values[list(map(_plain, values)).index(value)]
         dtype = pd.CategoricalDtype(values, ordered=ordered)
     return pd.Series([value], dtype=dtype)

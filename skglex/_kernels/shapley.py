@@ -13,7 +13,7 @@ from skglex._kernels.subsets import count_members, sum_over_subsets
 
 
 @helper
-def _size_weights(k, order):
+def size_weights(k, order):
     """Return t! (k - t - order)! / (k - order + 1)! for t = 0 .. k - order."""
     w = np.zeros(k + 1)
     n = k - order + 1
@@ -34,7 +34,7 @@ def shapley_values(weight, k, n_members, columns):
     u(met) - u(met - i) - h(met - i), any other -h(met).
     """
     size = 1 << k
-    w = _size_weights(k, 1)
+    w = size_weights(k, 1)
     h, u = np.zeros(size), np.zeros(size)
     for t in range(size):
         if n_members[t] < k:
@@ -61,7 +61,7 @@ def shapley_pairs(weight, k, n_members, columns):
     that hold both players.
     """
     size = 1 << k
-    w = _size_weights(k, 2)
+    w = size_weights(k, 2)
     h, u, y = np.zeros(size), np.zeros(size), np.zeros(size)
     for t in range(size):
         n = n_members[t]

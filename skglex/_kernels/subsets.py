@@ -57,15 +57,16 @@ def sum_over_subsets(f, n_players):
     """Replace f[A] by the sum of f[B] over all B in A (zeta transform), in place."""
     for i in range(n_players):
         step = 1 << i
-        for a in range(1 << n_players):
-            if a & step:
-                f[a] += f[a ^ step]
+        for block in range(0, 1 << n_players, 2 * step):
+            without, with_i = f[block : block + step], f[block + step : block + 2 * step]
+            for a in range(step):
+                with_i[a] += without[a]
 
 
 @kernel
 def count_members(n_players):
     """Return the number of members of every subset."""
-    counts = np.zeros(1 << n_players, np.int64)
+    counts = np.zeros(1 << n_players, np.uint8)
     for a in range(1, 1 << n_players):
         counts[a] = counts[a >> 1] + (a & 1)
     return counts

@@ -2,7 +2,7 @@
 
 from skglex._kernels.arguments import RankedSubsets, Trees
 from skglex._leaves._additivity import require_equal, rounding_of
-from skglex._leaves._background import Background, BackgroundLike, warn_of_small_background
+from skglex._leaves._background import Background, BackgroundLike, NoBackground, warn_of_small_background
 from skglex._leaves._coalition_weights import CoalitionWeights
 from skglex._leaves._empirical import Empirical
 from skglex._leaves._games import LeafGames
@@ -10,11 +10,12 @@ from skglex._leaves._grid import Grid
 from skglex._leaves._leaf_sum import LeafSum
 from skglex._leaves._leaves import LeafEnsemble, collect_conditions
 from skglex._leaves._path_dependent import PathDependent
-from skglex._leaves._patterns import PatternGroups, group_patterns
+from skglex._leaves._patterns import GROUP_BITS, PatternGroups, group_patterns
 from skglex._leaves._players import Players, assign_players
 from skglex._leaves._weighting import Weighting
 
 __all__ = [
+    "GROUP_BITS",
     "Background",
     "BackgroundLike",
     "CoalitionWeights",
@@ -23,6 +24,7 @@ __all__ = [
     "LeafEnsemble",
     "LeafGames",
     "LeafSum",
+    "NoBackground",
     "PathDependent",
     "PatternGroups",
     "Players",

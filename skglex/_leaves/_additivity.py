@@ -16,6 +16,7 @@ def require_equal(
     rows: NDArray[np.int64],
     what: str,
     where: str,
+    cause: str | None = None,
 ) -> None:
     """Raise unless sums of leaves or components equal the model's margin, up to rounding.
 
@@ -29,6 +30,8 @@ def require_equal(
         Numbers of the rows, for the message.
     what, where : str
         What is summed, and the method that checks it, for the message.
+    cause : str, optional
+        Why they may differ, if it is known.
 
     Raises
     ------
@@ -37,7 +40,9 @@ def require_equal(
     """
     if model_margin.shape != summed_margin.shape:
         raise _misread(
-            f"{summed_margin.shape[1]} outputs were read, but its margin has {model_margin.shape[1]}", where
+            f"{summed_margin.shape[1]} outputs were read, but its margin has {model_margin.shape[1]}",
+            where,
+            cause,
         )
     rounding = np.broadcast_to(rounding, model_margin.shape)
     with np.errstate(invalid="ignore"):  # A target of one class gives infinite margins.
@@ -49,6 +54,7 @@ def require_equal(
             f"{summed_margin[row, output]!r}, off by {error[row, output]:.3g} (rounding: "
             f"{rounding[row, output]:.1g})",
             where,
+            cause,
         )
 
 
@@ -71,7 +77,9 @@ def rounding_of(ensemble: LeafEnsemble) -> NDArray[np.float64]:
     return epsilon / 2 * (8 + n_trees) * scale + np.finfo(np.float32).tiny
 
 
-def _misread(what: str, where: str) -> AdditivityError:
+def _misread(what: str, where: str, cause: str | None) -> AdditivityError:
+    if cause is not None:
+        return AdditivityError(f"the model was not read exactly: {what}. {cause}")
     retrained = "If the model was trained further since fit, fit again. Otherwise please"
     return AdditivityError(
         f"the model was not read exactly: {what}. No component can be trusted, so {where} stops here. "

@@ -142,6 +142,45 @@ class Background:
             yield BitSets(r1 - r0, self.weight[r0:r1], equal, n_bins, bin_ptr, rank, row_ptr, bits)
 
 
+class NoRowsError(ValueError, AttributeError):
+    """Report that `fit` got no rows; ``hasattr`` returns False for attributes that need them."""
+
+
+class NoBackground:
+    """Stand for the background of path-dependent weights that were read without rows (see `BackgroundLike`)."""
+
+    n_rows = 0
+    effective_rows = 0.0
+    copied = True
+
+    @property
+    def weighting(self) -> Weighting:
+        """Raise, since there are no rows."""
+        raise self._error()
+
+    def spread_rows(self, n: int) -> None:
+        """Return None."""
+
+    def in_memory(self) -> Background:
+        """Raise, since there are no rows."""
+        raise self._error()
+
+    def average(self, compute: Callable[[Background], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Raise, since there are no rows."""
+        raise self._error()
+
+    def changed_columns(self, compare: Callable[[Any, Any], NDArray[np.bool_]], X: Any) -> NDArray[np.bool_]:
+        """Raise, since there are no rows."""
+        raise self._error()
+
+    @staticmethod
+    def _error() -> NoRowsError:
+        return NoRowsError(
+            "this needs rows, but fit got none. Pass rows to fit, or to a function that takes them, such as "
+            "skglex.inspection.component_importance(decomposer, X)"
+        )
+
+
 def warn_of_small_background(n_rows: float, order: int) -> None:
     """Warn if components of an order are averaged over few rows.
 

@@ -3,7 +3,6 @@ r"""Compute the weights E_l(P \ V) of all leaves, chunk by chunk within a bounde
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from math import comb
 from typing import Any
@@ -57,7 +56,9 @@ class CoalitionWeights:
         if self._cached is not None:
             yield self._cached
             return
-        n_subsets, games = self._subsets[0], self._games_with_tables()
+        n_subsets = self._subsets[0]
+        # Leaves that hold all of their subsets have tables, the others list theirs by rank.
+        games = self.games.with_tables_of(np.where(self.ranked, 0, n_subsets))
         ranks = subset_ranks(games.players.largest)
         plan = weight_chunks(games.sum_by_group(n_subsets), scaled(budgets.pattern_table_size))
         for first, last in execution.track(plan, len(plan), "components, by leaves"):
@@ -80,26 +81,17 @@ class CoalitionWeights:
             yield chunk
 
     def all_coalitions(
-        self, first: int, last: int, execution: Execution = DEFAULT_EXECUTION
+        self, games: LeafGames, first: int, last: int, execution: Execution = DEFAULT_EXECUTION
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return where each leaf's weights start, and the weights of all coalitions of the leaves of some groups.
 
-        Leaves with long paths have none.
+        Only leaves that have tables in ``games`` have weights.
         """
-        players = self.games.players
-        if self._cached is not None and (self.ranked == players.long_path).all():
+        players = games.players
+        if games is self.games and self._cached is not None and (self.ranked == players.long_path).all():
             return players.coalition_ptr, self._cached[1].weight
-        weight = _table_weights(self.weighting, self.games, first, last, execution)
-        return players.coalition_ptr - players.coalition_ptr[self.games.leaves_of(first, last)[0]], weight
-
-    def _games_with_tables(self) -> LeafGames:
-        """Return the games with tables for those leaves only that hold all of their subsets."""
-        games = self.games
-        in_table = np.where(self.ranked, 0, self._subsets[0])
-        players = replace(games.players, coalition_ptr=np.concatenate([[0], np.cumsum(in_table)]))
-        n_patterns = np.where(games.sum_by_group(in_table) > 0, games.groups.n_patterns, 0)
-        groups = replace(games.groups, table_ptr=np.concatenate([[0], np.cumsum(n_patterns)]))
-        return replace(games, players=players, groups=groups)
+        weight = _table_weights(self.weighting, games, first, last, execution)
+        return players.coalition_ptr - players.coalition_ptr[games.leaves_of(first, last)[0]], weight
 
 
 def _table_weights(

@@ -17,7 +17,6 @@ from skglex._kernels.patterns import pattern_histogram
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
 from skglex._leaves._patterns import MAX_TABLE_BITS
-from skglex._leaves._players import Players
 from skglex._leaves._weighting import split_leaves, subset_ranks
 from skglex._utils import Execution, budgets, weight_chunks
 
@@ -93,7 +92,9 @@ class Empirical:
         execution.run(sum_ranked_subsets, [(players, part, ranks, total, out) for part in tasks])
         return out
 
-    def steps_without_tables(self, players: Players, *, pairs: bool) -> float:
+    solves_leaves = True
+
+    def steps_without_tables(self, n_players: NDArray[np.int64], *, pairs: bool) -> float:
         """Return infinity: comparing patterns takes longer than tables (see `Weighting`)."""
         return np.inf
 

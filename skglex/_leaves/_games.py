@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,13 @@ class LeafGames:
         """Return the number of coalitions in the tables of the groups ``first <= g < last``."""
         l0, l1 = self.leaves_of(first, last)
         return int(self.players.coalition_ptr[l1] - self.players.coalition_ptr[l0])
+
+    def with_tables_of(self, n_coalitions: NDArray[np.int64]) -> LeafGames:
+        """Return the games with tables of so many coalitions of each leaf; 0 leaves out a leaf's table."""
+        players = replace(self.players, coalition_ptr=np.concatenate([[0], np.cumsum(n_coalitions)]))
+        n_patterns = np.where(self.sum_by_group(n_coalitions) > 0, self.groups.n_patterns, 0)
+        groups = replace(self.groups, table_ptr=np.concatenate([[0], np.cumsum(n_patterns)]))
+        return replace(self, players=players, groups=groups)
 
     def sum_by_group(self, per_leaf: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum of a number per leaf over each group."""

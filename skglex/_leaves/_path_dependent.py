@@ -14,7 +14,6 @@ from skglex._kernels.coalitions import coalitions_from_ratios, ranked_from_ratio
 from skglex._kernels.long_paths import add_shapley_by_quadrature
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
-from skglex._leaves._players import Players
 from skglex._leaves._weighting import split_leaves
 from skglex._utils import Execution
 
@@ -54,9 +53,11 @@ class PathDependent:
         execution.run(ranked_from_ratios, [(*args, part, out) for part in split_leaves(ensemble, wanted)])
         return out
 
-    def steps_without_tables(self, players: Players, *, pairs: bool) -> float:
+    solves_leaves = True
+
+    def steps_without_tables(self, n_players: NDArray[np.int64], *, pairs: bool) -> float:
         """Count the players times the nodes of the quadrature (see `Weighting`)."""
-        k = players.n_players
+        k = n_players
         steps = (k * (k + 1) // 2 + 10) * (k if pairs else 1)
         return float(steps.sum())
 

@@ -12,7 +12,6 @@ from skglex._kernels.arguments import RankedSubsets, SubsetRanks
 from skglex._kernels.subsets import binomials
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
-from skglex._leaves._players import Players
 from skglex._utils import Execution, budgets, weight_chunks
 
 
@@ -38,8 +37,12 @@ class Weighting(Protocol):
     ) -> NDArray[np.float64]:
         r"""Return E_l(P \ V) for the subsets V that are wanted, by rank."""
 
-    def steps_without_tables(self, players: Players, *, pairs: bool) -> float:
-        """Estimate the steps of `shapley_kernel` for one row and all leaves, or return infinity.
+    @property
+    def solves_leaves(self) -> bool:
+        """Return whether `shapley_kernel` solves leaves one by one."""
+
+    def steps_without_tables(self, n_players: NDArray[np.int64], *, pairs: bool) -> float:
+        """Estimate the steps of `shapley_kernel` for one row and leaves of so many players, or return infinity.
 
         `ShapleySums` compares them with the cost of tables. Infinity means that tables are always preferred.
         """

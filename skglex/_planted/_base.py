@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from skglex._input import as_numpy
+from skglex._input import as_numpy, pack_index, unpack_index
 from skglex._kernels import report_compilations
 from skglex._planted._categories import category_codes, encode_categories, order_by_target, ranks
 from skglex._planted._kernels.arguments import (
@@ -197,6 +197,17 @@ class BasePlantedForest(VersionedState, BaseEstimator, ABC):
         check_is_fitted(self)
         total = self._gains.sum()
         return self._gains / total if total > 0 else np.zeros_like(self._gains)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "categories_" in state:
+            state["categories_"] = {j: pack_index(index) for j, index in self.categories_.items()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "categories_"):
+            self.categories_ = {j: unpack_index(index) for j, index in self.categories_.items()}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "leaves_")

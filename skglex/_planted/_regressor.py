@@ -79,7 +79,7 @@ class RandomPlantedForestRegressor(RegressorMixin, BasePlantedForest):
     categories_ : dict of int to pandas Index
         Categories of each categorical column, in increasing order of the mean target.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+    feature_names_in_ : ndarray of shape (``n_features_in_``,)
 
     See Also
     --------

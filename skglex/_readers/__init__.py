@@ -2,6 +2,7 @@
 
 from skglex._readers._pickling import register_treelite_pickling
 from skglex._readers._registry import (
+    describe_subclass,
     encodes_labels,
     is_probability_average,
     predicting_steps,
@@ -13,6 +14,7 @@ from skglex._readers._xgboost_trees import booster_json, parse_trees, tree_secti
 __all__ = [
     "SourceModel",
     "booster_json",
+    "describe_subclass",
     "encodes_labels",
     "is_probability_average",
     "parse_trees",

@@ -62,9 +62,12 @@ def _to_json(model: Any, names: list[str]) -> dict[str, Any]:
             why = (
                 f", since it has the text or embedding features {[names[i] for i in other]}" if other else ""
             )
+            way_out = "Train it on numeric and one-hot categorical features"
+            if "invalid float value" in str(error):
+                why = ", since it splits at -inf, which was among its training data"
+                way_out = "Replace -inf by a finite number below all others, and train it again"
             raise ValueError(
-                f"CatBoost {cb.__version__} cannot write this model as JSON{why}. Train it on numeric and one-hot "
-                "categorical features"
+                f"CatBoost {cb.__version__} cannot write this model as JSON{why}. {way_out}"
             ) from error
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return content

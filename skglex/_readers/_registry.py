@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -93,12 +94,44 @@ def require_reader(model: Any) -> Callable[[Any], SourceModel]:
     """Return the reader of a model; raise a TypeError if there is none."""
     reader = find_reader(model)
     if reader is None:
+        parts = [f"`.{name}` ({kind})" for name, kind in _readable_parts(model).items()]
+        if parts:
+            raise TypeError(
+                f"cannot read a {type(model).__name__} into leaves, but it has parts that can be read. Pass "
+                + " or ".join(parts)
+            )
         raise TypeError(
             f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or LightGBM model or "
             "booster, a CatBoost model, a tree, forest or boosting model of scikit-learn (or a voting or bagging "
             "ensemble of these), a treelite model, or a random planted forest"
         )
     return reader
+
+
+def _readable_parts(model: Any) -> dict[str, str]:
+    """Return the public attributes of a wrapper that have a reader, with the names of their classes."""
+    parts = {}
+    for name, part in getattr(model, "__dict__", {}).items():
+        with suppress(TypeError):
+            if not name.startswith("_") and hasattr(part, "predict") and find_reader(part) is not None:
+                parts[name] = type(part).__name__
+    return parts
+
+
+def describe_subclass(model: Any) -> str | None:
+    """Describe a model whose class another package derives from one that can be read; None for other models."""
+    package = type(model).__module__.partition(".")[0]
+    for klass in type(model).__mro__:
+        base = klass.__module__
+        if any(f"{base}.".startswith(f"{path}.") for path in _READERS):
+            library = base.partition(".")[0]
+            if library == package:
+                return None
+            return (
+                f"{type(model).__name__} is a class of {package} that derives from {klass.__name__} of {library}, but "
+                f"it does not predict the sum of its trees. Pass a model of {library} itself, or another that does"
+            )
+    return None
 
 
 def predicting_steps(pipeline: Pipeline) -> list[Any]:

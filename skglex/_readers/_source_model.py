@@ -34,6 +34,8 @@ class SourceModel(PlainState):
     offset_replaces : ndarray of shape (n_outputs,), or None
         What an offset of rows replaces in the margin: the base score, or 0 if the library adds the offset. None: the
         library has no offsets.
+    with_missing : callable, or None
+        For a model that does not store which value is missing: a function of this value, which reads the model again.
     """
 
     ensemble: LeafEnsemble
@@ -42,3 +44,4 @@ class SourceModel(PlainState):
     output: Callable[[Any], NDArray[Any]]
     response: Response
     offset_replaces: NDArray[np.float64] | None = None
+    with_missing: Callable[[float], SourceModel] | None = None

@@ -40,7 +40,7 @@ _NODE_FIELDS = (
 # -- the reader of treelite.Model -----------------------------------------------------------------
 
 
-def read(model: treelite.Model) -> SourceModel:
+def read(model: treelite.Model, missing: float = np.nan) -> SourceModel:
     """Read a model that treelite imported or built; its cover is ``sum_hess``, or else ``data_count``.
 
     Margin and output are those of GTIL, treelite's own predictor.
@@ -50,7 +50,7 @@ def read(model: treelite.Model) -> SourceModel:
     ensemble = from_treelite(model, as_float32=as_float32)
     if ensemble.path_ratio is None:
         ensemble = from_treelite(model, as_float32=as_float32, cover="data_count")
-    spec = InputSpec(n_features=model.num_feature, sparse_is_missing=True)
+    spec = InputSpec(n_features=model.num_feature, missing=missing, sparse_is_missing=True)
     used = ensemble.grid.features
     return SourceModel(
         ensemble=ensemble,
@@ -58,6 +58,7 @@ def read(model: treelite.Model) -> SourceModel:
         margin=partial(_predict, model, spec, used, pred_margin=True),
         output=partial(_predict, model, spec, used, pred_margin=False),
         response=Response(_find_link(model), n_outputs=ensemble.n_outputs),
+        with_missing=partial(read, model),
     )
 
 
@@ -84,16 +85,28 @@ def _predict(
     from treelite import gtil
 
     if sp.issparse(X):
-        X = sp.csr_matrix(X)
+        X = sp.csr_matrix(X, copy=True)
+        X.data = _without_missing(X.data, model, spec.missing)
     elif not isinstance(X, np.ndarray):
         # GTIL accepts no data frames.
         columns = np.full((len(X), spec.n_features), np.nan)
         for feature in used:
             columns[:, feature] = column_values(X, int(feature), spec)
         X = columns
+    if isinstance(X, np.ndarray):
+        X = _without_missing(X, model, spec.missing)
     with np.errstate(over="ignore"):  # Values too large for float32 become infinite, as they should.
         out = gtil.predict(model, X, pred_margin=pred_margin)
     return np.asarray(out).reshape(X.shape[0], -1)
+
+
+def _without_missing(values: NDArray[Any], model: treelite.Model, missing: float) -> NDArray[Any]:
+    """Return values with NaN in place of ``missing``, compared in the type of the model's thresholds."""
+    if np.isnan(missing):
+        return values
+    with np.errstate(over="ignore"):
+        equal = values.astype(model.input_type) == np.dtype(model.input_type).type(missing)
+    return np.where(equal, np.nan, values)
 
 
 # -- from a treelite model to leaves --------------------------------------------------------------

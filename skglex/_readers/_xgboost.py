@@ -23,11 +23,16 @@ _OLD_VECTOR_LEAVES = tuple(int(part) for part in xgb.__version__.split(".")[:2])
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
 
 
-def read(model: Any) -> SourceModel:
-    """Read all trees of a booster, or the trees up to ``best_iteration`` of a fitted `XGBModel`."""
+def read(model: Any, missing: float = np.nan) -> SourceModel:
+    """Read all trees of a booster, or the trees up to ``best_iteration`` of a fitted `XGBModel`.
+
+    A booster does not store which value is ``missing``.
+    """
     model = _without_cluster(model)
     wrapped = isinstance(model, xgb.XGBModel)
     booster = model.get_booster() if wrapped else model
+    if wrapped and model.missing is not None:
+        missing = float(model.missing)
     learner = json.loads(booster.save_config())["learner"]
     if learner["gradient_booster"]["name"] == "gblinear":
         raise ValueError(
@@ -57,17 +62,18 @@ def read(model: Any) -> SourceModel:
             n_features=booster.num_features(),
             feature_names=None if booster.feature_names is None else list(booster.feature_names),
             categories=categories,
-            missing=np.nan if not wrapped or model.missing is None else float(model.missing),
+            missing=missing,
             sparse_is_missing=True,
         ),
-        margin=partial(_wrapper_margin if wrapped else _booster_margin, model),
-        output=partial(_wrapper_output if wrapped else _booster_output, model),
+        margin=partial(_wrapper_margin, model) if wrapped else partial(_booster_margin, model, missing),
+        output=partial(_wrapper_output, model) if wrapped else partial(_booster_output, model, missing),
         response=Response(
             link=link,
             n_outputs=ensemble.n_outputs,
             classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
         ),
         offset_replaces=ensemble.base,
+        with_missing=None if wrapped else partial(read, model),
     )
 
 
@@ -85,9 +91,11 @@ def _wrapper_margin(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
     return np.asarray(model.predict(X, output_margin=True))
 
 
-def _booster_margin(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
+def _booster_margin(booster: xgb.Booster, missing: float, X: Any) -> NDArray[np.float32]:
     # inplace_predict accepts infinities, a DMatrix does not.
-    return np.asarray(booster.inplace_predict(X, predict_type="margin", validate_features=False))
+    return np.asarray(
+        booster.inplace_predict(X, predict_type="margin", missing=missing, validate_features=False)
+    )
 
 
 def _margin_without_trees(booster: xgb.Booster) -> NDArray[np.float64]:
@@ -104,8 +112,8 @@ def _wrapper_output(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:
     return np.asarray(model.predict_proba(X) if isinstance(model, xgb.XGBClassifier) else model.predict(X))
 
 
-def _booster_output(booster: xgb.Booster, X: Any) -> NDArray[np.float32]:
-    return np.asarray(booster.inplace_predict(X, validate_features=False))
+def _booster_output(booster: xgb.Booster, missing: float, X: Any) -> NDArray[np.float32]:
+    return np.asarray(booster.inplace_predict(X, missing=missing, validate_features=False))
 
 
 def _finite_log_odds(base: NDArray[np.float64]) -> NDArray[np.float64]:

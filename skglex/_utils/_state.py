@@ -101,9 +101,11 @@ def _to_plain(value: Any) -> Any:
 
 
 def _from_plain(value: Any) -> Any:
-    match value:
-        case ("partial", function, args, keywords):
-            return partial(function, *args, **keywords)
-        case ("frozenset", members):
-            return frozenset(members)
+    # Arrays of NumPy 2.5 and later match patterns of sequences, too.
+    if isinstance(value, tuple):
+        match value:
+            case ("partial", function, args, keywords):
+                return partial(function, *args, **keywords)
+            case ("frozenset", members):
+                return frozenset(members)
     return {key: _from_plain(v) for key, v in value.items()} if isinstance(value, dict) else value

@@ -44,7 +44,7 @@ def _read_bike_sharing() -> dict[str, np.ndarray]:
     return columns
 
 
-# The return type is `Any` because a type checker would reject `load_bike_sharing().data` for "Bunch or tuple".
+# The return type is ``Any`` because a type checker would reject ``load_bike_sharing().data`` for "Bunch or tuple".
 def load_bike_sharing(*, return_X_y: bool = False, as_frame: bool = True) -> Any:
     """Load the hourly bike-sharing data (regression).
 
@@ -55,14 +55,14 @@ def load_bike_sharing(*, return_X_y: bool = False, as_frame: bool = True) -> Any
     Target          ``cnt``, 1 to 977
     ==============  ================
 
-    The features are `season`, `yr`, `mnth`, `hr`, `holiday`, `weekday`, `workingday`, `weathersit`, `temp`,
-    `atemp`, `hum`, `windspeed` and `dayofyear` (1 to 366, from the date). The columns `casual` and `registered`
-    of the original data are left out, since their sum is the target.
+    The features are ``season``, ``yr``, ``mnth``, ``hr``, ``holiday``, ``weekday``, ``workingday``, ``weathersit``,
+    ``temp``, ``atemp``, ``hum``, ``windspeed`` and ``dayofyear`` (1 to 366, from the date). The columns ``casual`` and
+    ``registered`` of the original data are left out, since their sum is the target.
 
     Parameters
     ----------
     return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a `Bunch`.
+        Return ``(data, target)`` instead of a `~sklearn.utils.Bunch`.
     as_frame : bool, default=True
         Return the data as pandas objects. With False, return NumPy arrays, which do not need pandas.
 
@@ -72,8 +72,8 @@ def load_bike_sharing(*, return_X_y: bool = False, as_frame: bool = True) -> Any
         Dictionary-like object with the attributes
 
         data : DataFrame or ndarray of shape (17379, 13)
-            The features. In a data frame, columns of integers have the dtype `int64`. An array has the dtype
-            `float64`.
+            The features. In a data frame, columns of integers have the dtype ``int64``. An array has the dtype
+            ``float64``.
         target : Series or ndarray of shape (17379,)
             The number of rides in the hour.
         feature_names : list of str
@@ -81,11 +81,11 @@ def load_bike_sharing(*, return_X_y: bool = False, as_frame: bool = True) -> Any
         target_names : list of str
             The name of the target, ``["cnt"]``.
         frame : DataFrame of shape (17379, 14) or None
-            `data` with `target` as last column; None if `as_frame` is False.
+            ``data`` with ``target`` as last column; None if ``as_frame`` is False.
         DESCR : str
             The description of the data set.
-    (data, target) : tuple if `return_X_y` is True
-        The entries `data` and `target` alone.
+    (data, target) : tuple if ``return_X_y`` is True
+        The entries ``data`` and ``target`` alone.
 
     Notes
     -----
@@ -132,8 +132,8 @@ def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y:
 
     ==============  =====================================================================
     Rows            32,561 (train), 16,281 (test)
-    Features        14: six numbers, eight of dtype `category`
-    Missing values  NaN, in `workclass`, `occupation` and `native-country`
+    Features        14: six numbers, eight of dtype ``category``
+    Missing values  NaN, in ``workclass``, ``occupation`` and ``native-country``
     Target          ``income``: ``"<=50K"`` or ``">50K"`` (24.1 % of the training part)
     ==============  =====================================================================
 
@@ -142,7 +142,7 @@ def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y:
     subset : {"train", "test", "all"}, default="train"
         Part to load. "all" is the training part followed by the test part.
     return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a `Bunch`.
+        Return ``(data, target)`` instead of a `~sklearn.utils.Bunch`.
 
     Returns
     -------
@@ -158,15 +158,15 @@ def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y:
         target_names : list of str
             The two classes.
         frame : DataFrame of shape (n_samples, 15)
-            `data` with `target` as last column.
+            ``data`` with ``target`` as last column.
         DESCR : str
             The description of the data set.
-    (data, target) : tuple if `return_X_y` is True
-        The entries `data` and `target` alone.
+    (data, target) : tuple if ``return_X_y`` is True
+        The entries ``data`` and ``target`` alone.
 
     Notes
     -----
-    The data are shipped with the package under CC BY 4.0 [1]_. There is no parameter `as_frame`, since an array
+    The data are shipped with the package under CC BY 4.0 [1]_. There is no parameter ``as_frame``, since an array
     could store these columns only as objects.
 
     References

@@ -32,7 +32,7 @@ def make_motivating(
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        The features `x1`, `x2`.
+        The features ``x1``, ``x2``.
     y : ndarray of shape (n_samples,)
         The target.
 
@@ -90,7 +90,7 @@ def make_importance(
     Returns
     -------
     X : ndarray of shape (n_samples, 4)
-        The features `x1`, `x2`, `x3`, `x4`.
+        The features ``x1``, ``x2``, ``x3``, ``x4``.
     y : ndarray of shape (n_samples,)
         The target.
 
@@ -98,7 +98,7 @@ def make_importance(
     -----
     The terms of the sum are the components, since the features are independent and centred:
     :math:`m_1 = x_1`, :math:`m_3 = x_3`, :math:`m_{23} = x_2 x_3` and :math:`m_{234} = -2 x_2 x_3 x_4`. All
-    other components are zero. So `x1` has only a main effect, `x2` and `x4` have only interactions, and `x3`
+    other components are zero. So ``x1`` has only a main effect, ``x2`` and ``x4`` have only interactions, and ``x3``
     has both [1]_.
 
     References
@@ -143,7 +143,7 @@ def make_salary(
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        The features `sex`, `hours`.
+        The features ``sex``, ``hours``.
     y : ndarray of shape (n_samples,)
         The salary.
 
@@ -199,7 +199,7 @@ def make_runtime(
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-        The features `x1`, `x2`, and so on.
+        The features ``x1``, ``x2``, and so on.
     y : ndarray of shape (n_samples,)
         The target.
 

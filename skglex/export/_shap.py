@@ -23,7 +23,7 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
     decomposer : GlexDecomposer
         A fitted decomposer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Rows with the same columns as those passed to `fit`.
+        Rows with the same columns as those passed to `~skglex.GlexDecomposer.fit`.
     interactions : bool, default=False
         Compute SHAP interaction values instead of SHAP values.
 
@@ -39,9 +39,9 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
           ``display_data``, the same with the categories themselves; None if there are no categories and no groups;
         * ``feature_names`` and, for several outputs, ``output_names``.
 
-        The features are those of ``explained_features_``. A column that the preprocessing computes from one raw column
-        has the value of the raw column. A group has a value if its columns come from one raw column or are one-hot
-        encoded; the ``data`` of other groups are NaN.
+        The features are those of ``explained_features_``. A feature that is the only one that the preprocessing
+        computes from a raw column has the name and the value of the raw column. A group has a value if its columns
+        come from one raw column or are one-hot encoded; the ``data`` of other groups are NaN.
 
     Raises
     ------
@@ -50,7 +50,12 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
 
     See Also
     --------
-    GlexDecomposer.shap_values : The values as an array.
+    skglex.GlexDecomposer.shap_values : The values as an array.
+
+    Notes
+    -----
+    With path-dependent weights the values are those of ``shap.TreeExplainer(model)``. An explainer that gets data and
+    ``feature_perturbation="tree_path_dependent"`` counts the covers of that data, so its values differ.
 
     Examples
     --------
@@ -79,6 +84,6 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
         base_values=np.full((len(values), *base.shape), base),
         data=data,
         display_data=display,
-        feature_names=decomposer.explained_features_,
+        feature_names=[view.shown_name(name) for name in decomposer.explained_features_],
         output_names=None if labels is None else [str(label) for label in labels],
     )

@@ -28,12 +28,12 @@ def to_shapiq(
     decomposer : GlexDecomposer
         A fitted decomposer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Rows with the same columns as those passed to `fit`.
+        Rows with the same columns as those passed to `~skglex.GlexDecomposer.fit`.
     order : int, default=None
         Highest order of the components. None: all components of the decomposer.
-    output : label, default=None
-        The output whose components are exported: a class, or the number of the output. Required if the model has
-        several outputs.
+    output : object, default=None
+        The output whose components are exported: a class label, the output's name, or its position. Required if the
+        model has several outputs.
 
     Returns
     -------

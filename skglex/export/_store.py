@@ -133,7 +133,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
 
 
 def load_components(path: str | os.PathLike[str]) -> StoredComponents:
-    """Load components that `save_components` wrote. Nothing in the file is run.
+    """Load components that ``save_components`` wrote. Nothing in the file is run.
 
     Parameters
     ----------

@@ -44,10 +44,10 @@ def _classifies(stored: StoredComponents) -> bool:
 
 
 class StoredComponents:
-    """Hold components that were saved with `save_components`, without model and background.
+    """Hold components that were saved with ``save_components``, without model and background.
 
     They can be looked up, evaluated, drawn (`skglex.plotting`) and ranked (`skglex.inspection`) like those of a
-    `GlexDecomposer`, and summed up to predictions. Whatever needs the leaves of the model raises an error: SHAP
+    `~skglex.GlexDecomposer`, and summed up to predictions. Whatever needs the leaves of the model raises an error: SHAP
     values, partial dependence, components that were not saved, and the remainder.
 
     Parameters
@@ -239,7 +239,7 @@ class StoredComponents:
         ndarray of shape (n_samples, n_sets) or (n_samples, n_sets, n_outputs)
             On the margin scale. The values equal those of ``transform`` of the saved decomposer: to the bit for
             components that it looks up in tables, and up to rounding for those without a table (see
-            `StreamedComponentsWarning`).
+            `~skglex.exceptions.StreamedComponentsWarning`).
         """
         columns = self._evaluate(self._check(X), np.arange(len(self.components_)))
         return self._squeeze(columns.reshape(self._n_outputs, len(self.components_), -1).transpose(2, 1, 0))
@@ -260,7 +260,7 @@ class StoredComponents:
         return self._evaluate(self._check(X), np.arange(len(self.components_))).T
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns of `transform`.
+        """Return the names of the columns of ``transform``.
 
         Parameters
         ----------
@@ -297,7 +297,7 @@ class StoredComponents:
         return margin[:, 0] if self._n_outputs == 1 else margin
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Compute predictions from `margin`.
+        """Compute predictions from ``margin``.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class StoredComponents:
 
     @available_if(_classifies)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Compute the probabilities of the classes from `margin`.
+        """Compute the probabilities of the classes from ``margin``.
 
         Parameters
         ----------

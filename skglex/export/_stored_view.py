@@ -142,7 +142,7 @@ class StoredModel(_WithoutLeaves):
     row = None
     sparse = False
     zero_is_missing = False
-    raw = RawMap([], [], [])
+    raw = RawMap()
 
     def __init__(self, stored: StoredComponents, source: SourceModel, grid: Grid, n_background: int) -> None:
         self._stored = stored

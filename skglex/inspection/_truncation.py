@@ -107,7 +107,7 @@ def truncated_margin(
     decomposer : GlexDecomposer
         A fitted decomposer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Rows with the same columns as those passed to `fit`.
+        Rows with the same columns as those passed to `~skglex.GlexDecomposer.fit`.
     order : int
         Highest order that is kept. 0 keeps only the intercept.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -133,7 +133,7 @@ def cells_of_player(decomposer: Any, player: str) -> list[AxisCells]:
         if len(found) and rest.issuperset(found.tolist()) and len(origin.values):
             axes.append(_of_raw_column(view, origin, found))
             rest -= set(found.tolist())
-    if len(rest) > 1 and (one_hot := one_hot_columns(view, player, np.array(sorted(rest)))) is not None:
+    if rest and (one_hot := one_hot_columns(view, player, np.array(sorted(rest)))) is not None:
         axes.append(_of_one_hot_columns(one_hot, player))
         rest = set()
     left = [view.feature_names[view.grid.features[i]] for i in sorted(rest)]
@@ -155,7 +155,7 @@ def cells_of_axis(decomposer: Any, axis: Axis) -> AxisCells:
         feature=axis.feature,
         used_features=np.array([used]),
         bins=np.unique(along, return_index=True)[1][None],
-        shares=decomposer.background_weights(axis),
+        shares=_shares(decomposer, axis),
         find=lambda rows: along[rows.bins[used]],
         missing=axis.missing,
         missing_label=_missing_label(view, position),
@@ -172,7 +172,14 @@ def cells_of_axis(decomposer: Any, axis: Axis) -> AxisCells:
         if raw_units is None and len(origin.values) and (not origin.numeric or len(origin.values) <= 12):
             row = np.flatnonzero(np.isin(view.grid.features, origin.outputs)).tolist().index(used)
             return _of_encoded_column(plain, origin, along[origin.bins[row]])
-    return _of_numbers(plain, axis, full, decomposer.background_weights(full), origin, raw_units)
+    return _of_numbers(plain, axis, full, _shares(decomposer, full), origin, raw_units)
+
+
+def _shares(decomposer: Any, axis: Axis) -> NDArray[np.float64]:
+    """Return the share of the background in every bin; zeros if `fit` got no rows."""
+    if explained(decomposer).background.n_rows == 0:
+        return np.zeros(axis.n_bins)
+    return np.asarray(decomposer.background_weights(axis))
 
 
 def component_values(view: Explained, component: Component, axes: list[AxisCells]) -> NDArray[np.float64]:
@@ -244,34 +251,42 @@ def _of_categories(
 ) -> AxisCells:
     """Return the cells of a categorical feature: its categories, also those in the bin of other categories."""
     other = axis.missing - 1
-    labels = [str(edge) for edge in axis.edges]
-    others: list[Any] = []
-    if origin is not None and len(origin.values):
-        others = [i for i, b in enumerate(along[origin.bins[0, :-1]]) if b == other]
+    values = [] if origin is None else origin.values.tolist()
+    rank = {value: i for i, value in enumerate(values)}
+    named = list(zip(axis.edges.tolist(), range(other)))
+    named += [
+        (value, other) for value, b in zip(values, along[origin.bins[0]] if origin else []) if b == other
+    ]
+    # The categories are in the order of the data, whichever of them the model splits on.
+    named.sort(key=lambda pair: rank.get(pair[0], len(rank)))
+    n = len(named)
     # Rows may have categories that are in the bin of others, but not in the background.
-    table_bins = np.array([*range(other), *[other] * len(others), other, axis.missing])
+    table_bins = np.array([*(b for _, b in named), other, axis.missing])
     shares = plain.shares[table_bins].copy()
-    numbered = {} if origin is None else {value: other + i for i, value in enumerate(others)}
-    shares[other : other + len(others)] = [] if origin is None else origin.shares[others]
-    if others:
-        shares[-2] = 0.0
+    cell_of_bin = np.append(np.zeros(other, np.int64), [n, n + 1])
+    cell_of_value = np.full(len(values) + 2, n)
+    for cell, (value, b) in enumerate(named):
+        if b < other:
+            cell_of_bin[b] = cell
+        elif origin is not None:
+            cell_of_value[rank[value]] = cell
+            shares[cell], shares[n] = origin.shares[rank[value]], 0.0
 
     def find(rows: Rows) -> NDArray[np.int64]:
-        cell = np.array([*range(other), len(table_bins) - 2, len(table_bins) - 1])[plain.find(rows)]
-        if origin is not None and numbered:
-            value = origin.number_values(raw_column(rows.X, origin.position))
-            named = np.array([numbered.get(v, -1) for v in range(len(origin.values) + 1)] + [-1])[value]
-            cell = np.where((cell == len(table_bins) - 2) & (named >= 0), named, cell)
-        return cell
+        cell = cell_of_bin[plain.find(rows)]
+        if origin is None:
+            return cell
+        by_value = cell_of_value[origin.number_values(raw_column(rows.X, origin.position))]
+        return np.where(cell == n, by_value, cell)
 
     return replace(
         plain,
         bins=plain.bins[:, table_bins],
         shares=shares,
         find=find,
-        missing=len(table_bins) - 1,
-        labels=[*labels, *(str(origin.values[i]) for i in others if origin is not None), "other"],
-        optional=np.arange(len(table_bins)) == len(table_bins) - 2,
+        missing=n + 1,
+        labels=[*(as_text(value) for value, _ in named), "other"],
+        optional=np.arange(n + 2) == n,
         table_bins=table_bins,
     )
 

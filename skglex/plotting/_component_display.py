@@ -144,7 +144,7 @@ class ComponentDisplay:
     def plot(
         self, *, ax: Any = None, background: bool = True, same_scale: bool = True, n_cols: int = 3
     ) -> ComponentDisplay:
-        """Draw the panels; the parameters are those of `from_decomposer`.
+        """Draw the panels; the parameters are those of ``from_decomposer``.
 
         Parameters
         ----------

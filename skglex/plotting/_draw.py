@@ -268,11 +268,14 @@ def draw_scale(ax: Any, view: AxisView, which: str, names: Names) -> None:
             style["fontsize"] = max(0.75 * room, 3.0)
         axis.set_ticks(range(len(labels)), labels, **style)
         return
-    if not view.missing:
-        axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 3, 5, 6, 10]))
-        return
     low, high = view.borders[0], view.borders[-1]
+    # Ticks of large numbers need more room.
+    digits = len(f"{max(abs(low), abs(high)):.0f}")
+    n_ticks = int(np.clip(_width(ax) / (6.5 * digits + 16), 2, 6)) if which == "x" else 6
+    if not view.missing:
+        axis.set_major_locator(MaxNLocator(n_ticks, steps=[1, 2, 3, 5, 6, 10]))
+        return
     centre = float(np.mean(view.missing_span))
-    ticks = MaxNLocator(4).tick_values(low, high)
+    ticks = MaxNLocator(min(n_ticks, 4)).tick_values(low, high)
     ticks = ticks[(ticks >= low) & (ticks <= high - 0.1 * (high - low))]
     axis.set_ticks([*ticks, centre], [*(f"{t:g}" for t in ticks), view.axis.missing_label])

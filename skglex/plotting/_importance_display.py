@@ -168,7 +168,7 @@ class ImportanceDisplay:
         if self.orders is None:
             ax.barh(position, self.heights[:, 0], 0.7, color=COLOURS[0])
         else:
-            self._draw_orders(position, self.orders)
+            self._draw_orders(position, self.orders, legend_inside=not own_figure)
         ax.set_xlabel(
             plain_text(f"mean absolute effect on{' ' if len(self.label) < 24 else chr(10)}{self.label}")
         )
@@ -179,7 +179,7 @@ class ImportanceDisplay:
             names.explain(self.figure_)
         return self
 
-    def _draw_orders(self, position: NDArray[np.int64], orders: list[int]) -> None:
+    def _draw_orders(self, position: NDArray[np.int64], orders: list[int], *, legend_inside: bool) -> None:
         width, offset = (0.7, 0.0) if self.shap is None else (0.42, -0.21)
         # The colours run from dark to light, which stays visible in print. They depend on the order alone, so that an
         # order has the same colour in every picture.
@@ -200,7 +200,11 @@ class ImportanceDisplay:
                 lw=0.8,
                 label="SHAP",
             )
-        legend_above(self.ax_, *self.ax_.get_legend_handles_labels())
+        if legend_inside:
+            # The user may give the axes a title, where the legend would be.
+            self.ax_.legend(loc="lower right", fontsize="small")
+        else:
+            legend_above(self.ax_, *self.ax_.get_legend_handles_labels())
 
 
 def _of_output(values: NDArray[np.float64], position: int | None) -> NDArray[np.float64]:

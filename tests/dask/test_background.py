@@ -83,7 +83,7 @@ def test_weights(data, model, kind):
 def test_small_backgrounds(data, model, n, weight, few):
     X = data[0].iloc[:n]
     rows = dd.from_pandas(X.assign(weight=weight), npartitions=3)
-    decomposer = GlexDecomposer(model)
+    decomposer = GlexDecomposer(model, max_interaction=None)
     with warnings.catch_warnings():
         warnings.simplefilter("error", SmallBackgroundWarning)
         GlexDecomposer(model, weighting="path_dependent").fit(rows[NAMES])

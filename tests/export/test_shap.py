@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skglex import GlexDecomposer
 from skglex.export import to_shap
 from tests.export.models import CLASSES, MODEL, RNG, X, Y
+from tests.support.people import PEOPLE, people_pipeline
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +87,32 @@ def test_categories_and_groups(shap, plt):
         plt.close("all")
         shap.plots.beeswarm(which, show=False)
         plt.close("all")
+
+
+def test_values_of_raw_columns(shap):
+    pipeline = people_pipeline().fit(PEOPLE, PEOPLE["age"] + (PEOPLE["sex"] == "man") * PEOPLE["hours"])
+    for groups in ("auto", None):
+        explanation = to_shap(GlexDecomposer(pipeline, feature_groups=groups).fit(PEOPLE), PEOPLE)
+        names = list(explanation.feature_names)
+        for name in ("age", "hours", "noise"):
+            assert_array_equal(explanation.data[:, names.index(name)], PEOPLE[name])
+        if groups:
+            assert names == ["sex", "age", "hours", "noise"]
+            assert_array_equal(explanation.display_data[:, 0], PEOPLE["sex"])
+            assert_array_equal(explanation.data[:, 0], PEOPLE["sex"] == "woman")
+        else:
+            assert names[:2] == ["onehotencoder__sex_man", "onehotencoder__sex_woman"]
+            assert_array_equal(explanation.data[:, 0], PEOPLE["sex"] == "man")
+
+
+def test_one_hot_encoded_groups(shap):
+    frame = pd.get_dummies(PEOPLE[["age", "sex"]], columns=["sex"])
+    model = xgb.XGBRegressor(n_estimators=5, max_depth=3).fit(frame, frame["age"] * frame["sex_man"])
+    groups = {"sex": ["sex_man", "sex_woman"]}
+    explanation = to_shap(GlexDecomposer(model, feature_groups=groups).fit(frame), frame)
+    column = list(explanation.feature_names).index("sex")
+    assert_array_equal(explanation.display_data[:, column], PEOPLE["sex"])
+    assert_array_equal(explanation.data[:, column], PEOPLE["sex"] == "woman")
 
 
 def test_sparse_rows(shap):

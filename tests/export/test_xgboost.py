@@ -134,7 +134,7 @@ def test_rounds_have_one_tree_per_output(name):
     if last is not None:  # The base score is in both.
         base = margin(booster[:1], rows) + margin(last, rows) - margin(booster, rows)
         np.testing.assert_allclose(base, np.broadcast_to(base[0], base.shape), rtol=0, atol=1e-5)
-    assert len(first.get_dump()) == n_outputs
+    assert len(trees_of(first)) == n_outputs
 
 
 def test_early_stopped_booster_has_the_counted_trees():

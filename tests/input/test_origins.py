@@ -106,6 +106,18 @@ def test_values_of_raw_columns():
     assert origins["age"].limits == (PEOPLE["age"].min(), PEOPLE["age"].max())
 
 
+def test_backgrounds_in_partitions():
+    dd = pytest.importorskip("dask.dataframe", reason="needs dask: pip install 'skglex[dask]'")
+    rows = dd.from_pandas(PEOPLE, npartitions=3)
+    groups = GlexDecomposer(PIPELINE, feature_groups="auto").fit(PEOPLE).feature_groups_
+    assert GlexDecomposer(PIPELINE, feature_groups="auto").fit(rows).feature_groups_ == groups
+    assert FeatureRemover(PIPELINE, "sex", feature_groups="auto").fit(rows).feature_groups_ == groups
+    sampled = GlexDecomposer(PIPELINE, feature_groups={"s": ["sex"]}, n_background=50, random_state=0).fit(
+        rows
+    )
+    assert sampled.feature_groups_ == {"s": groups["sex"]}
+
+
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
 def test_distinct_values(missing):
     values, codes = distinct_values(np.array(["b", missing, "a", "b"], dtype=object))

@@ -1,10 +1,13 @@
 """Accept rows in every container, read-only ones too, and fill the removed columns of any with the row of any other."""
 
+import catboost
+import lightgbm
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+import xgboost
 from numpy.testing import assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.impute import SimpleImputer
@@ -124,3 +127,49 @@ def test_absent_columns_across_libraries_of_frames():
     expected = FeatureRemover(model, "b").fit(FRAME).predict(FRAME)
     assert_array_equal(FeatureRemover(model, "b").fit(FRAME).predict(polars.drop("b")), expected)
     assert_array_equal(FeatureRemover(model, "b").fit(polars).predict(FRAME.drop(columns="b")), expected)
+
+
+DATA_SETS = {
+    "DMatrix": lambda: xgboost.DMatrix(X),
+    "Dataset": lambda: lightgbm.Dataset(X),
+    "Pool": lambda: catboost.Pool(X),
+}
+
+
+@pytest.mark.parametrize("kind", DATA_SETS)
+def test_data_sets_of_libraries_are_no_rows(kind):
+    model = small().fit(X, Y)
+    data = DATA_SETS[kind]()
+    for call in (
+        GlexDecomposer(model).fit,
+        GlexDecomposer(make_pipeline(SimpleImputer(), small()).fit(X, Y)).fit,
+        GlexDecomposer(model).fit(X).transform,
+        FeatureRemover(model, [0]).fit(X).predict,
+        RandomPlantedForestRegressor(2).fit(X, Y).predict,
+    ):
+        with pytest.raises(TypeError, match=f"X is a {kind} of .* Pass the array or the data frame"):
+            call(data)
+
+
+BIG_ENDIAN = {
+    "array": lambda: (X.astype(">f8"), X),
+    "integers": lambda: ((X * 4).astype(">i4"), (X * 4).astype(int)),
+    "pandas": lambda: (FRAME.assign(a=FRAME["a"].to_numpy().astype(">f8")), FRAME),
+}
+
+
+@pytest.mark.parametrize("kind", BIG_ENDIAN)
+def test_big_endian_numbers(kind):
+    """XGBoost itself misreads them, and pandas cannot take rows of such columns."""
+    rows, native = BIG_ENDIAN[kind]()
+    for model in (small(), RandomForestRegressor(3, random_state=0)):
+        model.fit(native, Y)
+        with pytest.warns(UserWarning, match="are converted to the byte order of this machine"):
+            decomposer = GlexDecomposer(model).fit(rows)
+        with pytest.warns(UserWarning, match=r"XGBoost reads such numbers wrongly.*newbyteorder"):
+            columns = decomposer.transform(rows)
+        assert_array_equal(columns, GlexDecomposer(model).fit(native).transform(native))
+    with pytest.warns(UserWarning, match="byte order"):
+        refitted = GlexDecomposer(small(), prefit=False).fit(native, Y.astype(">f8"))
+    expected = GlexDecomposer(small().fit(native, Y)).fit(native)
+    assert_array_equal(refitted.transform(native), expected.transform(native))

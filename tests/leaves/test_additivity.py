@@ -107,7 +107,7 @@ def test_small_backgrounds(data, n, weight, order, few):
 
 def test_streamed_components(data, monkeypatch):
     X, y = data
-    decomposer = GlexDecomposer(XGBRegressor(n_estimators=20, max_depth=4).fit(X, y))
+    decomposer = GlexDecomposer(XGBRegressor(n_estimators=20, max_depth=4).fit(X, y), max_interaction=None)
     with warnings.catch_warnings():
         warnings.simplefilter("error", StreamedComponentsWarning)
         decomposer.fit(X).transform(X)

@@ -255,7 +255,7 @@ def test_sums_of_leaves(plain, weighting, engine, n_rows, monkeypatch):
 def decompose(plain, players, weighting, max_order):
     n_players = int(players.player_of_feature.max(initial=-1)) + 1
     decomposition = Decomposition(plain.ensemble, players, n_players, plain.weighting(weighting), max_order)
-    decomposition.list_components(None, 1000)
+    decomposition.list_components(1000)
     return decomposition
 
 
@@ -263,8 +263,8 @@ def decompose(plain, players, weighting, max_order):
 @weightings
 def test_tables(plain, players, weighting, max_order):
     """Test `map_bins`, `add_corners`, `sum_corners` and `look_up`."""
-    decomposition = decompose(plain, players, weighting, max_order)
-    index, tables = decomposition.index, decomposition.tables(DEFAULT_EXECUTION)
+    listed = decompose(plain, players, weighting, max_order).listed
+    index, tables = listed.index, listed.tables(DEFAULT_EXECUTION)
     expected = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
     assert sorted(index.sets) == sorted(s for s in expected if 0 < len(s) <= max_order)
     out = np.empty((len(index.sets) * plain.ensemble.n_outputs, plain.bins.shape[1]))
@@ -296,36 +296,51 @@ def test_tables(plain, players, weighting, max_order):
 @weightings
 def test_streamed_components(plain, players, weighting, max_order, n_rows, monkeypatch):
     """Test `stream_components` for few rows, `component_pattern_tables` (`leaf_pattern`) for many."""
-    decomposition = decompose(plain, players, weighting, max_order)
-    index = decomposition.index
+    listed = decompose(plain, players, weighting, max_order).listed
+    index = listed.index
     monkeypatch.setattr(budgets, "table_cells", 0)
-    assert not decomposition.layout(DEFAULT_EXECUTION).tabulated.any()
+    assert not listed.layout(DEFAULT_EXECUTION).tabulated.any()
     bins = np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy() if n_rows > 40 else plain.bins
     bins = np.minimum(bins, (plain.n_bins - 1)[:, None]).astype(bins.dtype)
     out = np.full((len(index.sets) * plain.ensemble.n_outputs, n_rows), np.nan)
-    decomposition.components(bins, np.arange(len(index.sets)), out)
+    listed.evaluate(bins, np.arange(len(index.sets)), out)
     expected = plain.components(players.player_of_feature.tolist(), weighting, bins)
     for c, members in enumerate(index.sets):
         assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
 
 
-@pytest.mark.parametrize("pairs", [False, True], ids=["values", "interactions"])
-@pytest.mark.parametrize("directly", [False, True])
+@pytest.mark.parametrize("n_orders", [1, 6])
 @weightings
-def test_shapley_sums(plain, players, weighting, pairs, directly, monkeypatch):
+def test_sums_by_order(plain, players, weighting, n_orders):
+    """Test `sum_orders` (`list_weights`)."""
+    found = decompose(plain, players, weighting, 1).sum_by_order(plain.bins, n_orders)
+    components = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
+    for order in range(1, n_orders + 1):
+        expected = sum((value for members, value in components.items() if len(members) == order), 0.0)
+        assert_allclose(found[order - 1], np.broadcast_to(expected, found[0].shape), rtol=0, atol=plain.atol)
+
+
+@pytest.mark.parametrize("pairs", [False, True], ids=["values", "interactions"])
+@pytest.mark.parametrize("rows_at_a_time", [None, 1, 40], ids=["tables", "row by row", "leaf by leaf"])
+@weightings
+def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time):
     """Test Shapley values, the mean gain over all orders of the players.
 
-    By `shapley_tables` with `accumulate`, and without tables by `add_shapley_by_quadrature` (`solve_by_quadrature`) or
-    `add_shapley_by_comparison` (`solve_by_comparison`).
+    By `shapley_tables` with `accumulate`; for one row by `add_shapley_by_quadrature` (`solve_by_quadrature`) or
+    `add_shapley_by_comparison` (`solve_by_comparison`); for many rows by the same kernels from sums over subsets
+    (`sums_are_cheaper`, `comparison_cost`, `weights_of_rows`, `weights_of_ratios`, `fill_sums`, `add_from_sums`).
     """
     decomposition = decompose(plain, players, weighting, 6)
     n = decomposition.n_players
     sums = ShapleySums(decomposition.weights, n, pairs=pairs)
-    if directly:
+    if rows_at_a_time is not None:
         leaves = np.flatnonzero(players.n_players > pairs)
         got = np.zeros((plain.ensemble.n_outputs * n ** (1 + pairs), plain.bins.shape[1]))
-        if len(leaves):
-            sums._add_without_tables(leaves, plain.bins, got, DEFAULT_EXECUTION)
+        for start in range(0, plain.bins.shape[1] if len(leaves) else 0, rows_at_a_time):
+            rows = slice(start, start + rows_at_a_time)
+            part = np.zeros_like(got[:, rows])
+            sums._add_without_tables(leaves, plain.bins[:, rows].copy(), part, DEFAULT_EXECUTION)
+            got[:, rows] = part
         got = got.reshape(plain.ensemble.n_outputs, *(n,) * (1 + pairs), plain.bins.shape[1])
     else:
         got = sums(plain.bins)

@@ -126,6 +126,17 @@ def test_sparse_rows_without_an_encoder():
     np.testing.assert_array_equal(bars(display.ax_), together["city"].evaluate(rows))
 
 
+def test_one_hot_columns_of_which_the_model_needs_one():
+    Z = pd.get_dummies(X[["age", "sex"]], columns=["sex"])
+    model = XGBRegressor(n_estimators=20, max_depth=3, n_jobs=1).fit(Z, Y)
+    decomposer = GlexDecomposer(model, feature_groups={"sex": ["sex_Female", "sex_Male"]}).fit(Z)
+    assert len(decomposer._fitted.grid.features) == 2
+    display = draw(decomposer, "sex")
+    assert labels(display.ax_) == ["Female", "Male"]
+    rows = Z.loc[X.drop_duplicates("sex").sort_values("sex").index]
+    np.testing.assert_array_equal(bars(display.ax_), decomposer["sex"].evaluate(rows))
+
+
 @pytest.mark.parametrize("drop_first", [False, True])
 def test_one_hot_columns_of_a_frame(drop_first):
     Z = pd.get_dummies(X[["city", "age"]], columns=["city"], drop_first=drop_first)
@@ -155,6 +166,9 @@ def test_native_categories_that_no_split_names():
     np.testing.assert_array_equal(bars(display.ax_), decomposer["sex"].evaluate(rows))
     assert len(display.ax_.lines[-1].get_xdata()) == 200
     np.testing.assert_allclose(display.panels[0].views[0].shares.sum(), 1)
+    # The other way round, the split names the second category.
+    model.fit(Z, (X["sex"] == "Male") & (X["age"] > 40))
+    assert labels(draw(GlexDecomposer(model).fit(Z), "sex").ax_) == ["Female", "Male"]
 
 
 def test_an_ordinal_encoder_keeps_its_categories():

@@ -1,5 +1,6 @@
 """Test that every example, and the reproduction of the paper, run without a warning."""
 
+import ast
 import os
 import re
 import subprocess
@@ -10,6 +11,31 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+
+
+def _block_names(block):
+    """Return the names of figures and axes that a block uses and that it sets, outside functions."""
+    used, given = set(), set()
+    for statement in ast.parse(block).body:
+        if isinstance(statement, ast.FunctionDef):
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and node.id in ("figure", "axes", "ax", "fig"):
+                (given if isinstance(node.ctx, ast.Store) else used).add(node.id)
+    return used, given
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_a_figure_is_finished_in_its_block(path):
+    """The gallery takes all open figures after each block, so later changes would be lost."""
+    for block in path.read_text(encoding="utf-8").split("\n# %%\n"):
+        used, given = _block_names(block)
+        assert used <= given, block
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_output_names_no_folder_of_this_machine(path):
+    assert not re.search(r"resolve\(\)|absolute\(\)|getcwd|__file__", path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow

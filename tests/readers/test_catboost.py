@@ -116,3 +116,20 @@ def test_labels_and_sums_of_models(policy, tmp_path):
     both = cb.sum_models([model, model], weights=[0.25, 2.0])
     decomposer = GlexDecomposer(both, max_interaction=None).fit(X)
     assert_allclose(decomposer.transform(X), 2.25 * reference.transform(X), **FLOAT64)
+
+
+def test_splits_at_minus_infinity_cannot_be_written():
+    rows = np.random.default_rng(0).normal(size=(300, 2)).round(1)
+    target = rows[:, 0] * rows[:, 1]
+    model = cb.CatBoostRegressor(iterations=5, silent=True, allow_writing_files=False)
+    model.fit(np.where(rows < -1, -np.inf, rows), target)
+    with pytest.raises(
+        ValueError, match=r"as JSON, since it splits at -inf.*Replace -inf by a finite number"
+    ):
+        GlexDecomposer(model).fit(rows)
+    above = np.where(rows > 1, np.inf, rows)
+    model.fit(above, target)
+    decomposer = GlexDecomposer(model).fit(above)
+    assert_allclose(
+        total(decomposer, above)[:, 0], model.predict(above), rtol=0, atol=1e-12
+    )  # Sums of 5 trees.

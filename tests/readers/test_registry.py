@@ -12,6 +12,7 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
+    IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
     RandomTreesEmbedding,
@@ -30,6 +31,7 @@ from sklearn.tree import (
 )
 
 from skglex import GlexDecomposer, RandomPlantedForestRegressor
+from skglex.exceptions import AdditivityError
 from tests.readers.sklearn_models import (
     BINARY,
     BOOST,
@@ -166,3 +168,46 @@ def test_what_cannot_be_read_exactly_is_refused():
     for error, match, model in refused_models():
         with pytest.raises(error, match=match):
             GlexDecomposer(model, max_interaction=None).fit(X)
+
+
+class Doubled(RandomForestRegressor):
+    """Stand in for a model of another package that predicts something else than the mean of its trees."""
+
+    def predict(self, X):
+        return 2 * super().predict(X)
+
+
+class Broken(RandomForestRegressor):
+    """Stand in for a model of another package that keeps no trees."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.estimators_ = [None]
+        return self
+
+
+class Detector:
+    """Stand in for a wrapper whose fitted attribute is a model that can be read."""
+
+    def fit(self, X):
+        self.detector_ = IsolationForest(n_estimators=2, random_state=0).fit(X)
+        self.kind_, self._hidden = "isolation", self.detector_
+        return self
+
+
+def test_subclasses_of_other_packages_say_so():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    says = r"is a class of tests that derives from RandomForestRegressor of sklearn, .* Pass a model of sklearn itself"
+    with pytest.raises(AdditivityError, match=f"Doubled {says}") as caught:
+        GlexDecomposer(Doubled(2, random_state=0).fit(X, X[:, 0])).fit(X)
+    assert "report" not in str(caught.value)
+    with pytest.raises(ValueError, match=f"cannot read this model: .* Broken {says}"):
+        GlexDecomposer(Broken(2, random_state=0).fit(X, X[:, 0])).fit(X)
+
+
+def test_wrappers_name_the_parts_that_can_be_read():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    detector = Detector().fit(X)
+    with pytest.raises(TypeError, match=r"parts that can be read. Pass `\.detector_` \(IsolationForest\)$"):
+        GlexDecomposer(detector).fit(X)
+    assert GlexDecomposer(detector.detector_).fit(X).transform(X).shape[0] == 40

@@ -70,6 +70,7 @@ def test_the_wrappers_missing_value_counts_in_the_background_too(missing):
     np.testing.assert_array_equal(ours, GlexDecomposer(model, max_interaction=None).fit(X).transform(X))
 
 
+@pytest.mark.filterwarnings("ignore::skglex.exceptions.MissingValueWarning")
 def test_a_bare_booster_knows_nan_alone_as_missing():
     X, y = make_numbers()
     X[::4, 0] = -999

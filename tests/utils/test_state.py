@@ -78,13 +78,27 @@ def test_skops(make, model, librarys):
     assert np.array_equal(loaded.background_["rows"], fitted.background_["rows"])
 
 
-def test_skops_planted_forest():
+@pytest.mark.parametrize("categories", [None, list("zxy"), [3, 1, 2]], ids=str)
+def test_skops_planted_forest(categories):
+    """The forest keeps the categories of a data frame as an index of pandas, which skops cannot write."""
     sio = pytest.importorskip("skops.io")
-    forest = RandomPlantedForestRegressor(3, random_state=0).fit(X, Y)
+    rows = X
+    if categories:
+        codes = RNG.integers(3, size=len(X))
+        rows = pd.DataFrame(FILLED, columns=list("abcd")).assign(
+            c=pd.Categorical.from_codes(codes, categories)
+        )
+    forest = RandomPlantedForestRegressor(3, random_state=0).fit(rows, Y)
+    before = joblib.hash(forest)
     written = sio.dumps(forest)
     untrusted = sio.get_untrusted_types(data=written)
     assert set(untrusted) == own_types(untrusted)
-    assert np.array_equal(sio.loads(written, trusted=untrusted).predict(X), forest.predict(X))
+    loaded = sio.loads(written, trusted=untrusted)
+    assert np.array_equal(loaded.predict(rows), forest.predict(rows))
+    assert joblib.hash(forest) == before
+    for j, index in forest.categories_.items():
+        assert index.equals(loaded.categories_[j])
+        assert index.dtype == loaded.categories_[j].dtype
 
 
 def containers():
