@@ -218,7 +218,9 @@ def _list_values(origin: Origin, X: Any, spec: InputSpec | None, grid: Grid, bac
     used = np.flatnonzero(np.isin(grid.features, origin.outputs))
     named = np.empty(len(kept), object)
     for i, code in enumerate(kept.tolist()):
-        is_code = categories is not None and 0 <= values[code] < len(categories)
+        # The values of CatBoost's categories may be texts.
+        is_number = not isinstance(values[code], str)
+        is_code = categories is not None and is_number and 0 <= values[code] < len(categories)
         named[i] = categories[int(values[code])] if categories is not None and is_code else values[code]
     return replace(
         origin,
