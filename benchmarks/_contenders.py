@@ -345,7 +345,7 @@ def planted_components(data: Data) -> Call:
     forest = planted_fit()(data)(0)
 
     def call(n: int) -> Any:
-        dec = GlexDecomposer(forest, n_jobs=data.threads).fit(data.background)
+        dec = GlexDecomposer(forest, max_interaction=None, n_jobs=data.threads).fit(data.background)
         return dec, dec.transform(data.X[:n])
 
     return call

@@ -64,7 +64,7 @@ def main() -> None:
         source, target = Path(folder) / "rows.parquet", Path(folder) / "components"
         write_input(source, n_rows)
 
-        dec = GlexDecomposer(model, max_interaction=2, dtype=np.float32).set_output(transform="pandas")
+        dec = GlexDecomposer(model, dtype=np.float32).set_output(transform="pandas")
         # Load all code and process one part, so that only the growth beyond this is measured.
         dec.fit(train[:1000]).transform(train)
         before = peak_memory()

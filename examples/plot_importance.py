@@ -47,7 +47,7 @@ print(f"R2 {cross_val_score(model, X, y, cv=folds).mean():.2f}")
 # absolute values, so it is longer than the SHAP bar.
 
 plt.rcParams.update({"font.size": 11})
-decomposer = GlexDecomposer(model.fit(X, y)).fit(X)
+decomposer = GlexDecomposer(model.fit(X, y), max_interaction=None).fit(X)
 display = ImportanceDisplay.from_decomposer(decomposer, kind="order", target="y")
 display.figure_.savefig("importance.png", dpi=100)
 for feature, heights in zip(display.names, display.heights):
@@ -65,7 +65,7 @@ X = X.loc[first_year, ["dayofyear", "hr", "temp", "windspeed", "workingday", "hu
 y = y[first_year]
 model.set_params(min_child_weight=20)
 print(f"R2 {cross_val_score(model, X, y, cv=folds).mean():.2f}")
-decomposer = GlexDecomposer(model.fit(X, y)).fit(X)
+decomposer = GlexDecomposer(model.fit(X, y), max_interaction=None).fit(X)
 display = ImportanceDisplay.from_decomposer(decomposer, kind="order", target="rides", units="per hour")
 display.figure_.savefig("importance_bike.png", dpi=100)
 

@@ -28,7 +28,8 @@ class AdditivityError(RuntimeError):
 class MissingValueWarning(UserWarning):
     """Warn that a value of the background looks like a missing one, but the model does not store which value is.
 
-    This concerns an ``xgboost.Booster`` and a ``treelite.Model``; see the parameter ``missing`` of `GlexDecomposer`.
+    This concerns an ``xgboost.Booster`` and a ``treelite.Model``; see the parameter ``missing`` of
+    `~skglex.GlexDecomposer`.
 
     Examples
     --------

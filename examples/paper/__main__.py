@@ -27,9 +27,10 @@ The figures and tables of the paper [1]_, main part and appendix, with ``GlexDec
 
 Settings are those of the paper: XGBoost with a learning rate of 0.1, depth 4 (adult: 5) and 20 trees (salaries:
 50); planted forests of 50 families with 30 splits (motivating example: 70 splits, order 2). The paper has XGBoost
-with path-dependent weights; here are empirical ones, too. A planted forest has no path-dependent weights. *mean
-(sd)* is over seeds, which draw the data or the split; the paper has one run, so its number is as far from ours as
-one draw is, about one sd. A difference is called within the error of simulation up to two sd.
+with path-dependent weights; here are empirical ones, too. A planted forest has no path-dependent weights.
+
+We repeat each experiment over several seeds, which draw the data or the split, and give mean and standard deviation.
+The paper has a single run. We call it in agreement if it lies within two standard deviations of our mean.
 """
 
 REFERENCES = """

@@ -105,15 +105,19 @@ def _draw(decomposer: GlexDecomposer, X: pd.DataFrame, name: str) -> plt.Figure:
     axes = rows[0].subplots(1, 3, **widths)
     for ax, feature in zip(axes, ["hr", "temp", "workingday"]):
         ShapDisplay.from_decomposer(decomposer, feature, X, ax=ax)
-    low, high = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
-    for ax in axes:
-        ax.set(ylim=(low, high), ylabel="SHAP value" if ax is axes[0] else "")
+    for ax in axes[1:]:
+        ax.set_ylabel("")
+    main, pairs = rows[1].subplots(1, 3, **widths), rows[2].subplots(1, 3)
     components = ["hr", "temp", "workingday", ("hr", "workingday"), ("temp", "workingday"), ("hr", "temp")]
     ComponentDisplay.from_decomposer(
         decomposer,
         [*components, ("hr", "temp", "workingday")],
         X=X,
         subsample=0,
-        ax=[*rows[1].subplots(1, 3, **widths), *rows[2].subplots(1, 3), *rows[3].subplots(1, 2)],
+        ax=[*main, *pairs, *rows[3].subplots(1, 2)],
     )
+    curves = [*axes, *main, *pairs[:2]]
+    limits = min(ax.get_ylim()[0] for ax in curves), max(ax.get_ylim()[1] for ax in curves)
+    for ax in curves:
+        ax.set_ylim(limits)
     return figure

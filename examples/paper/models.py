@@ -36,13 +36,13 @@ def planted_forest(
 
 
 def decompose(X: pd.DataFrame, y: Any, booster: Any, forest: Any) -> dict[str, GlexDecomposer]:
-    """Fit the models and return their decompositions by name; the training rows are the background."""
+    """Fit the models and return their decompositions of all orders by name; the training rows are the background."""
     booster.fit(X, y)
     forest.fit(X, y)
     return {
-        BY_PATH: GlexDecomposer(booster, weighting="path_dependent").fit(X),
-        EMPIRICAL: GlexDecomposer(booster).fit(X),
-        PLANTED: GlexDecomposer(forest).fit(X),
+        BY_PATH: GlexDecomposer(booster, weighting="path_dependent", max_interaction=None).fit(X),
+        EMPIRICAL: GlexDecomposer(booster, max_interaction=None).fit(X),
+        PLANTED: GlexDecomposer(forest, max_interaction=None).fit(X),
     }
 
 

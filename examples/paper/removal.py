@@ -76,7 +76,7 @@ method can tell the two effects apart.**
 """
 
 EDGE_DIFFERENCES = """
-The earlier numbers are means over other seeds, and within the error of ours. With hours first nothing is removed,
+The earlier numbers are means over other seeds, and in agreement with ours. With hours first nothing is removed,
 as the model does not look at sex.
 """
 
@@ -246,7 +246,7 @@ def _write_table(report: Report, results: dict[str, list[Run]]) -> None:
                     agrees(number, ours, 2) if theirs else "",
                 ]
             )
-    report.table(["", "the paper, one run", "ours, mean (sd)", "within the error"], rows)
+    report.table(["", "the paper, one run", "ours, mean (sd)", "in agreement"], rows)
 
 
 def _draw(results: dict[str, list[Run]]) -> plt.Figure:
@@ -283,7 +283,8 @@ def _draw(results: dict[str, list[Run]]) -> plt.Figure:
         ax.set_title(name, loc="left", pad=22)
         ax.set_ylabel("predicted salary" if "simulation" in name else "predicted probability")
     handles = [plt.Rectangle((0, 0), 1, 1, color=colour, alpha=0.7) for colour in colours.values()]
-    figure.legend(handles, ["women", "men"], loc="outside lower center", ncols=2, frameon=False)
+    title = "bold: difference of the medians"
+    figure.legend(handles, ["women", "men"], loc="outside lower center", ncols=2, frameon=False, title=title)
     return figure
 
 
