@@ -51,10 +51,9 @@ def margin_from_components(result: tuple[Any, Any]) -> Any:
 def decomposer(data: Data, weighting: str, **parameters: Any) -> Any:
     from skglex import GlexDecomposer
 
+    parameters = {"max_interaction": None, "n_jobs": data.threads, **parameters}
     try:
-        return GlexDecomposer(data.model, weighting=weighting, n_jobs=data.threads, **parameters).fit(
-            data.background
-        )
+        return GlexDecomposer(data.model, weighting=weighting, **parameters).fit(data.background)
     except (TypeError, ValueError, NotImplementedError) as error:
         raise Skipped(f"GlexDecomposer does not accept the model: {error}") from error
 

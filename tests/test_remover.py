@@ -48,19 +48,6 @@ def test_sum_of_untouched_components(weighting, features):
     assert remover.removed_features_ == [name for name in FRAME.columns if name in features]
 
 
-def test_brute_force_average():
-    """Empirical removal of R is the mean margin with x_R taken from every background row."""
-    background, rows = FRAME[:80], FRAME[100:140]
-    remover = FeatureRemover(MODEL, ["sex", "hours"]).fit(background, sample_weight=np.arange(80))
-    expected = []
-    for i in range(len(rows)):
-        mixed = background.copy()
-        for name in ("age", "noise"):
-            mixed[name] = rows[name].iloc[i]
-        expected.append(np.average(MODEL.predict(mixed, output_margin=True), weights=np.arange(80)))
-    assert np.allclose(remover.margin(rows), expected, atol=FLOAT32)
-
-
 @pytest.mark.parametrize("objective", ["reg:squarederror", "reg:logistic", "count:poisson", "survival:cox"])
 def test_decisions_exist_where_there_is_a_link(objective):
     target = (Y > 6).astype(float) if objective == "reg:logistic" else np.abs(Y) + 0.1

@@ -192,9 +192,9 @@ def trace_columns(
 def _list_values(origin: Origin, X: Any, spec: InputSpec | None, grid: Grid, background: Any) -> Origin:
     """Add the values of a raw column; ``spec`` names the codes of categories if there is no preprocessing."""
     column = raw_column(X, origin.position)
-    categories = (
-        None if spec is None or is_frame(X) or spec.by_value else spec.categories.get(origin.position)
-    )
+    categories = None
+    if spec is not None and not (is_frame(X) or spec.by_value or origin.position in spec.encoders):
+        categories = spec.categories.get(origin.position)
     kind = getattr(getattr(column, "dtype", None), "kind", "O")
     numeric = (
         spec is None and categories_and_codes(column)[1] is None and (kind in "iufb" or _is_number(column))
@@ -218,7 +218,9 @@ def _list_values(origin: Origin, X: Any, spec: InputSpec | None, grid: Grid, bac
     used = np.flatnonzero(np.isin(grid.features, origin.outputs))
     named = np.empty(len(kept), object)
     for i, code in enumerate(kept.tolist()):
-        is_code = categories is not None and 0 <= values[code] < len(categories)
+        # The values of CatBoost's categories may be texts.
+        is_number = not isinstance(values[code], str)
+        is_code = categories is not None and is_number and 0 <= values[code] < len(categories)
         named[i] = categories[int(values[code])] if categories is not None and is_code else values[code]
     return replace(
         origin,

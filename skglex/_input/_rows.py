@@ -39,6 +39,10 @@ def as_numpy(X: Any) -> Any:
             f"X is a {type(X).__name__} of {package}, whose rows cannot be read. Pass the array or the data frame that "
             "it was made of"
         )
+    if hasattr(X, "collect") and not hasattr(X, "shape"):
+        raise ValueError(
+            f"X is a {type(X).__name__}, which does not hold rows in memory yet. Pass X.collect()"
+        )
     if hasattr(X, "to_pandas") and hasattr(X, "schema") and not is_frame(X):
         return X.to_pandas()
     is_foreign = hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
@@ -70,10 +74,6 @@ def check_rows(X: Any, takes_objects: Callable[[], bool]) -> Any:
     can be slow.
     """
     X = as_numpy(X)
-    if hasattr(X, "collect") and not hasattr(X, "shape"):
-        raise ValueError(
-            f"X is a {type(X).__name__}, which does not hold rows in memory yet. Pass X.collect()"
-        )
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub":
         # check_array would return the same array, but takes as long as many look-ups.
         return X

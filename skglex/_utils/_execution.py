@@ -56,13 +56,16 @@ class Execution(NamedTuple):
         if not label or n < 2:
             yield from items
             return
-        begin, warned = time.perf_counter(), False
+        begin, first, warned = time.perf_counter(), 0.0, False
         for i, item in enumerate(items):
             yield item
             share, seconds = (i + 1) / n, time.perf_counter() - begin
-            if not warned and seconds > _FIRST_ESTIMATE and seconds / share > _LONG:
+            # The first item may take longer than any other, since kernels compile when they are first called.
+            first = first or seconds
+            total = first + (seconds - first) / max(i, 1) * (n - 1)
+            if not warned and seconds - first > _FIRST_ESTIMATE and total > _LONG:
                 warned = True
-                _warn_of_duration(label, seconds / share)
+                _warn_of_duration(label, total)
             if self.verbose:
                 bar, end = "#" * int(30 * share), "\n" if i + 1 == n else ""
                 sys.stderr.write(f"\r[skglex] {label:<22} [{bar:<30}] {share:4.0%} {seconds:6.1f} s{end}")

@@ -23,6 +23,7 @@ _DESCRIPTION: dict[str, type | tuple[type, ...]] = {
     "named": bool,
     "complete": bool,
     "as_float32": bool,
+    "sparse": bool,
     "outputs": (list, type(None)),
     "remainder_share": (float, int, type(None)),
     "separator": str,

@@ -118,6 +118,7 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
         "link": view.source.response.link,
         **_write_response(view),
         "as_float32": bool(grid.as_float32),
+        "sparse": view.fitted.sparse,
         "codes": codes,
         "input": _write_spec(spec, set(codes), view.feature_names),
     }

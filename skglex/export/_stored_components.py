@@ -158,6 +158,7 @@ class StoredComponents:
             raise ValueError("background has one share for every bin of every feature")
         self._background = arrays["background"]
         self._n_background: int = description["n_background"]
+        self._sparse: bool = description["sparse"]
         names: list[str] = description["features"]
         self._names = ComponentNames(names, self.separator, description["grouped"])
         source = _StoredTables(self)
@@ -174,7 +175,7 @@ class StoredComponents:
     def _explained(self) -> Explained:
         """Return what inspection and plots may use."""
         source: Any = SourceModel(None, self._spec, None, None, self._response)  # type: ignore[arg-type]
-        fitted = StoredModel(self, source, self._grid, self._n_background)
+        fitted = StoredModel(self, source, self._grid, n_background=self._n_background, sparse=self._sparse)
         return stored_view(self, self._listed, fitted, self._groups)
 
     def __getattr__(self, name: str) -> Any:

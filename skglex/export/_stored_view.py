@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,15 +124,11 @@ class _WithoutLeaves:
         raise ValueError(NOT_STORED.format(name.strip("_").replace("_", " ")))
 
 
-class _StoredBackground(NamedTuple):
-    """Hold what is known of the background beside its distribution along each feature.
+class _StoredBackground(_WithoutLeaves):
+    """Hold what is known of the background beside its distribution along each feature."""
 
-    Attributes
-    ----------
-    n_rows : int
-    """
-
-    n_rows: int
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows = n_rows
 
 
 class StoredModel(_WithoutLeaves):
@@ -140,12 +136,14 @@ class StoredModel(_WithoutLeaves):
 
     preprocess = None
     row = None
-    sparse = False
-    zero_is_missing = False
-    raw = RawMap()
+    raw = RawMap([], [], [])
 
-    def __init__(self, stored: StoredComponents, source: SourceModel, grid: Grid, n_background: int) -> None:
+    def __init__(
+        self, stored: StoredComponents, source: SourceModel, grid: Grid, *, n_background: int, sparse: bool
+    ) -> None:
         self._stored = stored
+        self.sparse = sparse
+        self.zero_is_missing = sparse and bool(source.input.sparse_is_missing)
         self.background = _StoredBackground(n_background)
         self.source = source
         self.grid = grid

@@ -251,6 +251,9 @@ def _of_categories(
 ) -> AxisCells:
     """Return the cells of a categorical feature: its categories, also those in the bin of other categories."""
     other = axis.missing - 1
+    if origin is not None and not len(origin.values):
+        # There are too many categories to store.
+        origin = None
     values = [] if origin is None else origin.values.tolist()
     rank = {value: i for i, value in enumerate(values)}
     named = list(zip(axis.edges.tolist(), range(other)))

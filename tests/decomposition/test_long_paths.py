@@ -152,25 +152,6 @@ def test_too_many_comparisons_are_refused(wide_forest, monkeypatch):
         decomposer.shap_values(X[:50])
 
 
-@pytest.mark.parametrize("removed", [[6], [3], [3, 8, 10]])
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-def test_removed_features(bike, forest, removed, weighting):
-    X = bike[0]
-    rows, background = X[:20], X[100:200]
-    remover = FeatureRemover(forest, removed, weighting=weighting).fit(background)
-    others = [j for j in range(X.shape[1]) if j not in removed]
-    found = remover.predict(rows)
-    assert remover._debiased._engine(len(rows)) == "traverse"
-    if weighting == "empirical":
-        assert np.allclose(found, mean_prediction(forest, rows, background, others), **EXACT)
-    else:
-        decomposer = GlexDecomposer(forest, weighting=weighting).fit(background)
-        assert np.allclose(found, decomposer.partial_dependence(others, rows), **EXACT)
-    changed = rows.copy()
-    changed[:, removed] = np.random.default_rng(0).normal(size=(20, len(removed)))
-    assert np.array_equal(remover.predict(changed), found)
-
-
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_threads_change_nothing(bike, forest, weighting):
     X = bike[0]

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import (
@@ -199,6 +200,17 @@ def test_pictures_are_those_of_the_decomposer(max_interaction, tmp_path, plt):
         ShapDisplay.from_decomposer(stored, "a", FRAME)
 
 
+def test_pictures_of_sparse_columns(tmp_path, plt):
+    """What a sparse matrix leaves out is missing to XGBoost, and 0 in pictures."""
+    rows = sp.csr_matrix((X > 0).astype(float))
+    decomposer = complete(xgb.XGBRegressor(**SMALL).fit(rows, SIGNAL), rows)
+    pictures = [
+        ComponentDisplay.from_decomposer(d, ["x0", "x1"]) for d in (store(decomposer, tmp_path), decomposer)
+    ]
+    labels = [[panel.views[0].cell_labels for panel in picture.panels] for picture in pictures]
+    assert labels[0] == labels[1]
+
+
 def test_pictures_of_groups(tmp_path, plt):
     decomposer = complete(PREDICTORS["three classes"](), X, feature_groups={"pair": ["x0", "x1"]})
     stored = store(decomposer, tmp_path)
@@ -227,6 +239,7 @@ def test_waterfall(tmp_path, plt):
     assert "remainder" not in display.names
 
 
+@pytest.mark.filterwarnings("ignore:1 components of order 3 and more are left out")
 def test_what_is_not_known(tmp_path):
     stored = store(complete(PREDICTORS["regressor"](), X), tmp_path)
     message = "tables of components, but neither the model's leaves nor the rows of the background"
@@ -244,6 +257,7 @@ def test_what_is_not_known(tmp_path):
         lambda: stored.feature_importances_,
         lambda: stored.partial_dependence(["x0"], X),
         lambda: stored.estimator_,
+        lambda: stored._explained.background.in_memory(),
     ):
         with pytest.raises(
             (ValueError, AttributeError, ImportError), match=f"{message}|could not be imported"

@@ -8,6 +8,7 @@ import pytest
 from xgboost import XGBRegressor
 
 from skglex import GlexDecomposer
+from skglex._utils import budgets
 from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -192,6 +193,15 @@ def test_many_categories(decomposer):
     mean = np.average(shown[others], weights=share[others])
     assert display.panels[0].values[-1] == pytest.approx(mean)
     np.testing.assert_allclose(view.shares[-1], share[others].sum())
+
+
+def test_more_categories_than_are_stored(decomposer, monkeypatch):
+    expected = ComponentDisplay.from_decomposer(decomposer, "street", X=X).panels[0]
+    monkeypatch.setattr(budgets, "named_values", 5)
+    fewer = GlexDecomposer(decomposer.estimator, max_interaction=2).fit(X)
+    panel = ComponentDisplay.from_decomposer(fewer, "street", X=X).panels[0]
+    np.testing.assert_array_equal(panel.values, expected.values)
+    assert panel.views[0].labels == expected.views[0].labels
 
 
 def test_colour_bar_shrinks_no_panel(decomposer):

@@ -50,7 +50,7 @@ def test_an_interrupt_in_a_kernel_stays_an_interrupt():
 
 
 def test_long_work_says_how_long(monkeypatch):
-    clock = iter(range(0, 1000, 8))
+    clock = iter(range(0, 1000, 8))  # seconds; the first item takes 8
     monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
     with pytest.warns(SlowComputationWarning, match="squares: this will take about 2 minutes in all"):
         Execution(1).run(pow, [(i, 2) for i in range(12)], label="squares")
