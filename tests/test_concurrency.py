@@ -51,7 +51,7 @@ def test_threads_share_one_object(n_jobs):
 
 def test_threads_share_one_remover(tmp_path):
     remover = FeatureRemover(MODEL, [0]).fit(X)
-    decomposer = GlexDecomposer(MODEL).fit(X)
+    decomposer = GlexDecomposer(MODEL, max_interaction=None).fit(X)
     save_components(decomposer, tmp_path / "file")
     stored = load_components(tmp_path / "file")
     predictions, components = FeatureRemover(MODEL, [0]).fit(X).predict(X), decomposer.transform(X)

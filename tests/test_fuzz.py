@@ -138,7 +138,7 @@ def test_nothing_is_right_of_infinity(model):
     """Histogram boosting separates missing values from all others by ``x <= inf``."""
     X = np.array([[np.nan], [-1.0], [0.0]] * 20)
     model = model.fit(X, np.isnan(X[:, 0]))
-    decomposer = GlexDecomposer(model).fit(X)
+    decomposer = GlexDecomposer(model, max_interaction=None).fit(X)
     component = decomposer.components_[0]
     rows = np.array([[-np.inf], [-0.5], [np.inf], [np.nan]])
     assert np.inf in decomposer._fitted.source.ensemble.grid.cuts
@@ -150,7 +150,7 @@ def test_nothing_is_right_of_infinity(model):
     assert np.inf not in axis.edges
     beside = np.array([[np.nan], [-1.0], [0.0], [3.0]] * 20)
     model.fit(beside, 3.0 * np.isnan(beside[:, 0]) + (beside[:, 0] > -0.5))
-    several = GlexDecomposer(model).fit(beside)
+    several = GlexDecomposer(model, max_interaction=None).fit(beside)
     assert len(several._fitted.source.ensemble.grid.cuts) > 1
     edges = several.feature_axis(0).edges
     assert len(edges) > 0
@@ -166,7 +166,9 @@ def check_case(case, patch):
     params = {"weighting": case.weighting}
 
     def fitted(model=case.model, **more):
-        return GlexDecomposer(model, **params, **more).fit(case.background, sample_weight=case.weight)
+        return GlexDecomposer(model, **{"max_interaction": None, **params, **more}).fit(
+            case.background, sample_weight=case.weight
+        )
 
     dec = fitted()
     if case.rows is None:
@@ -279,7 +281,7 @@ def check_case(case, patch):
     if case.weighting == "empirical":
         weight = np.ones(len(case.background), int) if case.weight is None else case.weight
         repeated = rng.permutation(np.repeat(np.arange(len(weight)), weight))
-        again = GlexDecomposer(case.model).fit(case.background[repeated])
+        again = GlexDecomposer(case.model, max_interaction=None).fit(case.background[repeated])
         assert np.allclose(again.transform(rows), transformed, **exact)
     if isinstance(case.model, HandBuilt):
         order = rng.permutation(d)

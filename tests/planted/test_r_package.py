@@ -117,7 +117,7 @@ def test_r_leaves_give_r_predictions_and_components(tag, part, oracle_X):
     X = read_oracle(f"rpf_X_{part}")
     assert_allclose(forest.predict(X), read_oracle(f"{tag}_pred_{part}")["p1"], rtol=0, atol=1e-12)
 
-    decomposer = GlexDecomposer(forest).set_output(transform="pandas").fit(oracle_X)
+    decomposer = GlexDecomposer(forest, max_interaction=None).set_output(transform="pandas").fit(oracle_X)
     components = decomposer.transform(X)
     expected = read_oracle(f"{tag}_components_{part}")
     assert_allclose(expected.pop("intercept"), decomposer.intercept_, rtol=0, atol=1e-12)
