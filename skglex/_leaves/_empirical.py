@@ -14,9 +14,9 @@ from skglex._kernels.bitsets import add_near_misses
 from skglex._kernels.coalitions import coalitions_from_histogram, sum_ranked_subsets
 from skglex._kernels.long_paths import add_shapley_by_comparison
 from skglex._kernels.patterns import pattern_histogram
+from skglex._kernels.subset_sums import MOST_PLAYERS
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
-from skglex._leaves._patterns import MAX_TABLE_BITS
 from skglex._leaves._weighting import split_leaves, subset_ranks
 from skglex._utils import Execution, budgets, weight_chunks
 
@@ -103,9 +103,10 @@ class Empirical:
     ) -> tuple[Callable[..., None], tuple[Any, ...]]:
         """Return the kernel that compares the patterns of rows with those of the background (see `Weighting`)."""
         ensemble, bins = games.ensemble, self.background.bins
-        if (n := len(leaves) * n_rows * bins.shape[1]) > budgets.comparisons:
+        n_compared = int((games.players.n_players[leaves] > MOST_PLAYERS).sum())
+        if (n := n_compared * n_rows * bins.shape[1]) > budgets.comparisons:
             raise ValueError(
-                f"{len(leaves):,} leaves split on more than {MAX_TABLE_BITS} features each. With empirical weights "
+                f"{n_compared:,} leaves split on more than {MOST_PLAYERS} features each. With empirical weights "
                 f"their SHAP values compare {n_rows:,} rows with {bins.shape[1]:,} background rows: {n:.2g} "
                 f"comparisons in all, more than the {budgets.comparisons:.0e} allowed. Pass fewer rows, set "
                 "n_background, or use weighting='path_dependent'"

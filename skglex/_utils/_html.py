@@ -29,6 +29,8 @@ def largest_components_table(decomposer: Any, view: Any) -> str:
     str
         The HTML.
     """
+    if len(view.listed) > decomposer.max_components:
+        return ""
     tabulated = view.listed.layout(view.execution).tabulated
     look_ups = view.background.n_rows * (tabulated.sum() + _STREAMED_COST * (~tabulated).sum())
     if "component_importances" not in view.cached and look_ups > budgets.html_look_ups:

@@ -132,6 +132,8 @@ class ImportanceDisplay:
         position = None if several else view.output_position(output, "output")
         label = margin_label(view, position, target, units) + (", sum over all outputs" if several else "")
         listed, importances = view.listed, _of_output(view.squeeze(view.component_means()), position)
+        if not view.decomposition.complete and view.max_interaction is not None:
+            label += f"; components of up to {view.max_interaction} features"
         if kind == "component":
             order = np.argsort(-importances, kind="stable")[:k]
             names = [TIMES.join(map(view.shown_name, view.features_of(listed.sets[i]))) for i in order]

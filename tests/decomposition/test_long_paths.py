@@ -146,7 +146,8 @@ def test_at_most_64_features_on_a_path():
 def test_too_many_comparisons_are_refused(wide_forest, monkeypatch):
     X, forest = wide_forest
     decomposer = GlexDecomposer(forest).fit(X)
-    n = int(decomposer._decomposition.players.long_path.sum()) * 50 * 400
+    monkeypatch.setattr("skglex._leaves._empirical.MOST_PLAYERS", 12)
+    n = int((decomposer._decomposition.players.n_players > 12).sum()) * 50 * 400
     monkeypatch.setattr(budgets, "comparisons", n - 1)
     with pytest.raises(ValueError, match=r"compare 50 rows with 400 background rows: .* comparisons"):
         decomposer.shap_values(X[:50])
