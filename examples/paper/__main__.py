@@ -20,8 +20,8 @@ from examples.paper.report import Report
 from skglex.exceptions import StreamedComponentsWarning
 
 INTRODUCTION = """
-The figures and tables of the paper [1]_, main part and appendix, with ``GlexDecomposer``, ``FeatureRemover`` and
-``RandomPlantedForestRegressor``. One command makes this page and its figures anew::
+The figures and tables of the paper [1]_, main part and appendix, with `GlexDecomposer`, `FeatureRemover` and
+`RandomPlantedForestRegressor`. One command makes this page and its figures anew::
 
     python -m examples.paper
 

@@ -61,6 +61,16 @@ def test_every_public_name_is_used(name):
     assert any(re.search(rf"\b{name}\b", text) for text in EXAMPLES)
 
 
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p.parent.name in ("guide", "how_to")], ids=lambda path: path.name
+)
+def test_guide_links_to_the_reference(page):
+    """The build checks that each link leads somewhere."""
+    names = "|".join(re.findall(r"^   ([A-Za-z]\w+)$", REFERENCE, re.MULTILINE))
+    link = rf"(?<!`)`(?:[^`<]+ <)?~?(?:[\w.]+\.)?(?:{names})(?:\.\w+)?>?`(?!`)"
+    assert page.name == "index.rst" or re.search(link, page.read_text(encoding="utf-8"))
+
+
 PACKAGE = ROOT / "skglex"
 SOURCE = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
 DRAWING = runpy.run_path(str(ROOT / "docs" / "images" / "architecture.py"))
