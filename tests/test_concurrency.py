@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestRegressor
 from skglex._utils import Execution
+from skglex.exceptions import RemainderWarning
 from skglex.export import load_components, save_components
 
 RNG = np.random.default_rng(0)
@@ -145,6 +146,7 @@ def test_search_in_processes():
         search = GridSearchCV(pipeline, {"glexdecomposer__max_interaction": [1, 2]}, n_jobs=outer, cv=2)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", RemainderWarning)
             found.append(search.fit(X, Y).cv_results_["mean_test_score"])
     # Ridge uses all BLAS threads of the process.
     np.testing.assert_allclose(*found, rtol=1e-12)

@@ -77,9 +77,9 @@ DEFAULT_EXECUTION = Execution()
 
 def _warn_of_duration(label: str, seconds: float) -> None:
     warn_user(
-        f"{label}: this will take about {seconds / 60:.0f} minutes in all. Cheaper are single components "
-        "(decomposer['a', 'b']), SHAP values, max_interaction=2, fewer rows, or a smaller n_background; n_jobs uses "
-        "more cores, and verbose=1 shows the progress",
+        f"{label}: this will take about {seconds / 60:.0f} minutes in all. Fewer rows or a lower max_interaction take "
+        "less time, and so do single components (decomposer['a', 'b']) instead of all; n_jobs uses more cores, and "
+        "verbose=1 shows the progress",
         SlowComputationWarning,
     )
 
