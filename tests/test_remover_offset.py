@@ -120,6 +120,7 @@ MODELS = {
 
 
 @pytest.mark.filterwarnings("ignore:.*dart.*is deprecated:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*XGBRF.*is deprecated:FutureWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_margin_is_that_of_the_library(name):
     make, margin, bound = MODELS[name]

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 
 
 def test_regression(interpret):
-    dec = GlexDecomposer(MODEL).fit(X)
+    dec = GlexDecomposer(MODEL, max_interaction=None).fit(X)
     ebm = to_ebm(dec)
     assert isinstance(ebm, interpret.ExplainableBoostingRegressor)
     rows = np.concatenate([X, on_thresholds(MODEL, X), [[np.inf, -np.inf, 1e300, np.nan]]])
@@ -55,7 +55,7 @@ def test_regression(interpret):
 
 
 def test_explanations(interpret):
-    dec = GlexDecomposer(MODEL).fit(X)
+    dec = GlexDecomposer(MODEL, max_interaction=None).fit(X)
     ebm = to_ebm(dec)
     shown = ebm.explain_global()
     overall = shown.data()
@@ -71,7 +71,7 @@ def test_explanations(interpret):
 def test_classes(interpret, n_classes):
     labels = np.digitize(Y, [0.0] if n_classes == 2 else [-0.5, 0.5])
     model = xgb.XGBClassifier(n_estimators=8, max_depth=2).fit(X, labels)
-    dec = GlexDecomposer(model).fit(X)
+    dec = GlexDecomposer(model, max_interaction=None).fit(X)
     ebm = to_ebm(dec)
     assert isinstance(ebm, interpret.ExplainableBoostingClassifier)
     assert_allclose(ebm.predict_proba(X), model.predict_proba(X), atol=1e-5)
@@ -83,7 +83,9 @@ def test_classes(interpret, n_classes):
 
 def test_log_link(interpret):
     model = xgb.XGBRegressor(n_estimators=8, max_depth=2, objective="count:poisson").fit(X, np.abs(Y))
-    assert_allclose(to_ebm(GlexDecomposer(model).fit(X)).predict(X), model.predict(X), rtol=1e-5)
+    assert_allclose(
+        to_ebm(GlexDecomposer(model, max_interaction=None).fit(X)).predict(X), model.predict(X), rtol=1e-5
+    )
 
 
 def test_categories(interpret):
@@ -93,7 +95,7 @@ def test_categories(interpret):
     frame["d"] = pd.Categorical(RNG.choice([1, 3, 10], size=300))
     model = xgb.XGBRegressor(n_estimators=20, max_depth=2, enable_categorical=True)
     model.fit(frame, Y * (frame["c"] == "low") + frame["d"].astype(float))
-    dec = GlexDecomposer(model).fit(frame)
+    dec = GlexDecomposer(model, max_interaction=None).fit(frame)
     ebm = to_ebm(dec)
     assert ebm.feature_types_in_ == ["continuous", "continuous", "nominal", "nominal"]
     assert_allclose(ebm.predict(frame), dec.intercept_ + dec.transform(frame).sum(axis=1), atol=1e-10)
@@ -112,7 +114,7 @@ def test_categories(interpret):
 def test_higher_orders_are_left_out(interpret):
     model = xgb.XGBRegressor(n_estimators=10, max_depth=4).fit(X, Y)
     with pytest.warns(UserWarning, match="components of order 3 and more are left out"):
-        ebm = to_ebm(GlexDecomposer(model).fit(X))
+        ebm = to_ebm(GlexDecomposer(model, max_interaction=None).fit(X))
     dec = GlexDecomposer(model, max_interaction=2, remainder=False).fit(X)
     assert_allclose(ebm.predict(X), dec.intercept_ + dec.transform(X).sum(axis=1), atol=1e-10)
     assert_allclose(to_ebm(dec).predict(X), ebm.predict(X), atol=1e-12)
@@ -123,12 +125,12 @@ def test_models_of_sparse_rows_are_refused():
     rows = sp.csr_matrix(np.nan_to_num(X) * (X > 0))
     model = xgb.XGBRegressor(n_estimators=5, max_depth=2).fit(rows, Y)
     with pytest.raises(ValueError, match="treats zeros as missing"):
-        to_ebm(GlexDecomposer(model).fit(rows))
+        to_ebm(GlexDecomposer(model, max_interaction=None).fit(rows))
 
 
 def test_main_effects_only(interpret):
     model = xgb.XGBRegressor(n_estimators=10, max_depth=1).fit(X, Y)
-    ebm = to_ebm(GlexDecomposer(model).fit(X))
+    ebm = to_ebm(GlexDecomposer(model, max_interaction=None).fit(X))
     assert all(len(levels) == 1 for levels in ebm.bins_)
     assert_allclose(ebm.predict(X), model.predict(X), atol=1e-5)
 
@@ -138,17 +140,17 @@ def test_bad_models(interpret, monkeypatch):
         to_ebm(GlexDecomposer(MODEL, feature_groups={"g": [0, 1]}).fit(X))
     coded = xgb.XGBRegressor(n_estimators=2, max_depth=2, missing=-1.0).fit(X, Y)
     with pytest.raises(ValueError, match=r"treats the value -1\.0 as missing, but an EBM only NaN"):
-        to_ebm(GlexDecomposer(coded).fit(X))
+        to_ebm(GlexDecomposer(coded, max_interaction=None).fit(X))
     several = xgb.XGBRegressor(n_estimators=2, max_depth=2).fit(X, np.column_stack([Y, -Y]))
     with pytest.raises(ValueError, match=r"2 output\(s\) has no counterpart in InterpretML"):
-        to_ebm(GlexDecomposer(several).fit(X))
+        to_ebm(GlexDecomposer(several, max_interaction=None).fit(X))
     monkeypatch.setattr(budgets, "ebm_cells", 100)
     with pytest.raises(ValueError, match="the tables of the exported model would have"):
-        to_ebm(GlexDecomposer(MODEL).fit(X))
+        to_ebm(GlexDecomposer(MODEL, max_interaction=None).fit(X))
 
 
 def test_without_interpret(monkeypatch):
     for name in ("interpret", "interpret.glassbox"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"needs interpret.*pip install 'skglex\[interpret\]'"):
-        to_ebm(GlexDecomposer(MODEL).fit(X))
+        to_ebm(GlexDecomposer(MODEL, max_interaction=None).fit(X))

@@ -18,7 +18,7 @@ def shapiq():
 
 
 def test_values_are_the_components(shapiq):
-    dec = GlexDecomposer(MODEL).fit(X)
+    dec = GlexDecomposer(MODEL, max_interaction=None).fit(X)
     T = dec.transform(X[:5])
     rows = to_shapiq(dec, X[:5])
     assert len(rows) == 5
@@ -35,18 +35,18 @@ def test_values_are_the_components(shapiq):
 
 
 def test_order(shapiq):
-    dec = GlexDecomposer(MODEL).fit(X)
+    dec = GlexDecomposer(MODEL, max_interaction=None).fit(X)
     row = to_shapiq(dec, X[:1], order=1)[0]
     assert row.max_order == 1
     assert_allclose([row[(i,)] for i in range(4)], [dec[f"x{i}"].evaluate(X[:1])[0] for i in range(4)])
     limited = GlexDecomposer(MODEL, max_interaction=2).fit(X)
     assert to_shapiq(limited, X[:1])[0].max_order == 2
-    with pytest.raises(ValueError, match="order=3, but the decomposer was fitted with max_interaction=2"):
-        to_shapiq(limited, X[:1], order=3)
+    row = to_shapiq(limited, X[:1], order=3)[0]
+    assert_allclose(row[(0, 1, 2)], dec["x0:x1:x2"].evaluate(X[:1])[0], atol=1e-12)
 
 
 def test_several_outputs(shapiq):
-    dec = GlexDecomposer(CLASSES).fit(X)
+    dec = GlexDecomposer(CLASSES, max_interaction=None).fit(X)
     margin = CLASSES.predict(X[:3], output_margin=True)
     for label in (0, 1, 2):
         rows = to_shapiq(dec, X[:3], output=label)
@@ -56,7 +56,7 @@ def test_several_outputs(shapiq):
 @pytest.mark.filterwarnings("ignore")  # shapiq warns.
 @pytest.mark.usefixtures("plt")
 def test_shapley_values_and_plots(shapiq):
-    dec = GlexDecomposer(MODEL).fit(X)
+    dec = GlexDecomposer(MODEL, max_interaction=None).fit(X)
     row = to_shapiq(dec, X[:1])[0]
     phi = [sum(row[s] / len(s) for s in row.interaction_lookup if k in s) for k in range(4)]
     assert_allclose(phi, dec.shap_values(X[:1])[0], atol=1e-12)
@@ -69,7 +69,7 @@ def test_shapley_values_and_plots(shapiq):
 
 def test_no_components(shapiq):
     constant = xgb.XGBRegressor(n_estimators=2, gamma=100).fit(X, np.ones(200))
-    (row,) = to_shapiq(GlexDecomposer(constant).fit(X), X[:1])
+    (row,) = to_shapiq(GlexDecomposer(constant, max_interaction=None).fit(X), X[:1])
     assert row[()] == row.values.sum() == pytest.approx(1)
 
 
@@ -84,10 +84,10 @@ def test_no_components(shapiq):
 )
 def test_bad_input(model, arguments, message):
     with pytest.raises(ValueError, match=message):
-        to_shapiq(GlexDecomposer(model).fit(X), X[:1], **arguments)
+        to_shapiq(GlexDecomposer(model, max_interaction=None).fit(X), X[:1], **arguments)
 
 
 def test_without_shapiq(monkeypatch):
     monkeypatch.setitem(sys.modules, "shapiq", None)
     with pytest.raises(ImportError, match=r"needs shapiq.*pip install 'skglex\[shapiq\]'"):
-        to_shapiq(GlexDecomposer(MODEL).fit(X), X[:1])
+        to_shapiq(GlexDecomposer(MODEL, max_interaction=None).fit(X), X[:1])

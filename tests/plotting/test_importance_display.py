@@ -42,3 +42,10 @@ def test_importance_of_classes(mixed):
     assert total.heights.max() == decomposer.component_importances_.sum(axis=1).max()
     with pytest.raises(ValueError, match="kind must be"):
         ImportanceDisplay.from_decomposer(decomposer, "orders")
+
+
+def test_the_label_says_which_orders_are_drawn():
+    full = ImportanceDisplay.from_decomposer(GlexDecomposer(MODEL, max_interaction=None).fit(X))
+    some = ImportanceDisplay.from_decomposer(GlexDecomposer(MODEL, max_interaction=1).fit(X))
+    assert "components of up to" not in full.label
+    assert some.label.endswith("; components of up to 1 features")

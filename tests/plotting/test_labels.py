@@ -69,7 +69,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_words_for_the_margin(case):
     train, output, word, of_target = CASES[case]
-    decomposer = GlexDecomposer(train()).fit(X)
+    decomposer = GlexDecomposer(train(), max_interaction=None).fit(X)
     for target, units, expected in [
         (None, None, word),
         ("rides", None, of_target),
