@@ -851,11 +851,15 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     @property
     def _too_many(self) -> bool:
-        return self._decomposition.n_listed[0] > self.max_components
+        return (
+            self._decomposition.refused is not None or self._decomposition.n_listed[0] > self.max_components
+        )
 
     def _require_components(self, error: type[ValueError] = ValueError) -> None:
         """Raise if there are more components than ``max_components``."""
         check_is_fitted(self)
+        if self._decomposition.refused is not None:
+            raise error(self._decomposition.refused)
         if self._too_many:
             count, exact = self._decomposition.n_listed
             raise error(

@@ -96,6 +96,11 @@ class Decomposition:
         return self.max_order == self.players.largest and self.all_allowed
 
     @property
+    def refused(self) -> str | None:
+        """Return why the components cannot be listed; None if they can."""
+        return self.players.refused("transform, components_, importances and sums by order")
+
+    @property
     def all_allowed(self) -> bool:
         """Return whether components of all features are listed."""
         return self.allowed is None or bool(self.allowed[self.players.player_of_feature].all())
@@ -109,6 +114,8 @@ class Decomposition:
 
     def list_components(self, limit: int) -> None:
         """List the components up to ``max_order``, or remember that there are more than ``limit``."""
+        if self.refused is not None:
+            return
         try:
             self._listed = ListedComponents(self._index(self.max_order, limit), self.weights)
         except TooManyComponents as error:
@@ -125,6 +132,8 @@ class Decomposition:
     @property
     def listed(self) -> ListedComponents:
         """Return the components up to ``max_order``; raise a ValueError if there are too many to list."""
+        if self.refused is not None:
+            raise ValueError(self.refused)
         if self._too_many is not None:
             raise TooManyComponents(*self._too_many)
         assert self._listed is not None, "list_components comes first"
@@ -242,6 +251,8 @@ class Decomposition:
 
         No component is listed, so it does not matter how many there are. Another weighting gives other components.
         """
+        if self.refused is not None:
+            raise ValueError(self.refused)
         weights = self.weights
         if n_orders > self.max_order or weighting is not None:
             weights = CoalitionWeights(weights.games, weighting or self.weighting, n_orders)

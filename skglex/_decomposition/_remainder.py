@@ -34,13 +34,15 @@ def warn_of_remainder(
 def remainder_share(
     decomposition: Decomposition, background: BackgroundLike, execution: Execution, *, empirical: bool
 ) -> float | None:
-    """Return Var(remainder) / Var(margin) over some background rows; None if they are not in this process.
+    """Return Var(remainder) / Var(margin) over some background rows; None if it cannot be measured.
 
     With empirical weights, the measured rows are the background as well. Shares of all rows could take longer than
     all else that the user asks for.
     """
     if decomposition.complete:
         return 0.0
+    if decomposition.refused is not None:
+        return None
     steps = decomposition.order_steps(_MEASURED_ROWS, decomposition.max_order)
     affordable = int(_MEASURED_ROWS * budgets.remainder_steps / max(steps, 1.0))
     rows = background.spread_rows(min(_MEASURED_ROWS, max(_FEWEST_ROWS, affordable)))

@@ -54,6 +54,8 @@ class ShapleySums:
 
         Interactions have the shape (n_outputs, n_players, n_players, n_samples), of which only i < j is written.
         """
+        if reason := self._games.players.refused("SHAP values and interactions"):
+            raise ValueError(reason)
         n_rows, n_outputs = bins.shape[1], self._games.ensemble.n_outputs
         out = np.zeros((n_outputs * self._per_output, n_rows))
         leaves = self._has_columns

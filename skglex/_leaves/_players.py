@@ -11,8 +11,8 @@ from skglex._kernels.arguments import PlayerArrays
 from skglex._leaves._leaves import LeafEnsemble
 from skglex._leaves._patterns import MAX_TABLE_BITS
 
-# Subsets of a leaf's players are bit masks of 64 bits.
-MAX_PLAYERS = 64
+# Subsets of a leaf's players are bit masks of 64 bits; the position of a player is a number of 8 bits.
+_MASK_BITS, _MOST_PLAYERS = 64, 256
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,16 @@ class Players:
         """Return the largest number of players of a leaf."""
         return int(self.n_players.max(initial=0))
 
+    def refused(self, what: str) -> str | None:
+        """Return why something that needs subsets of all players cannot be computed; None if it can."""
+        if self.largest <= _MASK_BITS:
+            return None
+        return (
+            f"a tree splits on {self.largest} features along one path, and {what} need at most {_MASK_BITS}. Single "
+            "components (decomposer['name']), partial dependence and FeatureRemover are available regardless. Train "
+            "shallower trees, or join features with feature_groups"
+        )
+
     @property
     def arrays(self) -> PlayerArrays:
         """Return the arrays for kernels."""
@@ -65,7 +75,7 @@ def assign_players(ensemble: LeafEnsemble, player_of_feature: NDArray[np.int64])
     Raises
     ------
     ValueError
-        A leaf has more than 64 players.
+        A leaf has more than 256 players.
     """
     condition_player_id = player_of_feature[ensemble.condition_feature]
     leaf = ensemble.condition_leaf
@@ -74,9 +84,9 @@ def assign_players(ensemble: LeafEnsemble, player_of_feature: NDArray[np.int64])
     n_players = np.bincount(keys // n, minlength=ensemble.n_leaves)
     start = np.cumsum(n_players) - n_players
     position = inverse - start[leaf]
-    if n_players.max(initial=0) > MAX_PLAYERS:
+    if n_players.max(initial=0) > _MOST_PLAYERS:
         raise ValueError(
-            f"a tree splits on {n_players.max()} features along one path, and skglex supports at most {MAX_PLAYERS}. "
+            f"a tree splits on {n_players.max()} features along one path, and skglex supports at most {_MOST_PLAYERS}. "
             "Train shallower trees, or join features with feature_groups"
         )
     long_path = np.diff(ensemble.leaf_ptr) > MAX_TABLE_BITS

@@ -16,6 +16,7 @@ from skglex._input import bin_all
 from skglex._leaves import LeafSum
 from skglex._utils import budgets
 from skglex.datasets import load_bike_sharing
+from skglex.inspection import interaction_strength
 from tests.support.oracles import check_game, subsets, total
 
 WEIGHTINGS = ["empirical", "path_dependent"]
@@ -136,11 +137,26 @@ def test_at_most_64_features_on_a_path():
         assert np.allclose(columns[:, names.index(f"x{j}")], expected, **EXACT)
         assert np.allclose(decomposer.partial_dependence([j], X), expected + mean, **EXACT)
     assert np.allclose(decomposer.shap_values(X).sum(axis=1), y - mean, **EXACT)
-    deeper = DecisionTreeRegressor(random_state=0).fit(np.eye(66)[:, :65], np.append(y, 0.5))
-    with pytest.raises(
-        ValueError, match="splits on 65 features along one path, and skglex supports at most 64"
-    ):
-        GlexDecomposer(deeper, max_interaction=1).fit(np.eye(66)[:, :65])
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_paths_of_more_features_than_a_mask_has_bits(weighting):
+    """Single components, partial dependence and removal need no subsets of all features of a path."""
+    X, y = np.eye(101)[:, :100], np.random.default_rng(0).normal(size=101)
+    tree = DecisionTreeRegressor(random_state=0).fit(X, y)
+    decomposer = GlexDecomposer(tree, weighting=weighting).fit(X)
+    main, other = (decomposer[name].evaluate(X) for name in ("x3", "x70"))
+    both = decomposer["x70", "x3"].evaluate(X)
+    parts = decomposer.intercept_ + main + other + both
+    assert np.allclose(decomposer.partial_dependence(["x3", "x70"], X), parts, **EXACT)
+    if weighting == "empirical":
+        assert np.allclose(decomposer.intercept_ + main, mean_prediction(tree, X, X, [3]), **EXACT)
+        assert np.allclose(parts, mean_prediction(tree, X, X, [3, 70]), **EXACT)
+    for compute in (decomposer.transform, decomposer.shap_values, interaction_strength):
+        with pytest.raises(ValueError, match=r"splits on 100 features along one path, and .* need at most 64"):
+            compute(decomposer if compute is interaction_strength else X)
+    with pytest.raises(ValueError, match="need at most 64"):
+        decomposer.strongest_components(3)
 
 
 def test_too_many_comparisons_are_refused(wide_forest, monkeypatch):
