@@ -133,7 +133,8 @@ class ImportanceDisplay:
         label = margin_label(view, position, target, units) + (", sum over all outputs" if several else "")
         listed, importances = view.listed, _of_output(view.squeeze(view.component_means()), position)
         if not view.decomposition.complete and view.max_interaction is not None:
-            label += f"; components of up to {view.max_interaction} features"
+            most = view.max_interaction
+            label += "; main effects only" if most == 1 else f"; components of up to {most} features"
         if kind == "component":
             order = np.argsort(-importances, kind="stable")[:k]
             names = [TIMES.join(map(view.shown_name, view.features_of(listed.sets[i]))) for i in order]

@@ -153,7 +153,9 @@ def test_paths_of_more_features_than_a_mask_has_bits(weighting):
         assert np.allclose(decomposer.intercept_ + main, mean_prediction(tree, X, X, [3]), **EXACT)
         assert np.allclose(parts, mean_prediction(tree, X, X, [3, 70]), **EXACT)
     for compute in (decomposer.transform, decomposer.shap_values, interaction_strength):
-        with pytest.raises(ValueError, match=r"splits on 100 features along one path, and .* need at most 64"):
+        with pytest.raises(
+            ValueError, match=r"splits on 100 features along one path, and .* need at most 64"
+        ):
             compute(decomposer if compute is interaction_strength else X)
     with pytest.raises(ValueError, match="need at most 64"):
         decomposer.strongest_components(3)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from skglex import GlexDecomposer
 from skglex.plotting import ImportanceDisplay
+from tests.support.small_models import MODEL, X
 
 pytestmark = pytest.mark.usefixtures("plt")
 
@@ -45,7 +47,7 @@ def test_importance_of_classes(mixed):
 
 
 def test_the_label_says_which_orders_are_drawn():
-    full = ImportanceDisplay.from_decomposer(GlexDecomposer(MODEL, max_interaction=None).fit(X))
-    some = ImportanceDisplay.from_decomposer(GlexDecomposer(MODEL, max_interaction=1).fit(X))
-    assert "components of up to" not in full.label
-    assert some.label.endswith("; components of up to 1 features")
+    endings = {None: "prediction", 2: "; components of up to 2 features", 1: "; main effects only"}
+    for most, ending in endings.items():
+        decomposer = GlexDecomposer(MODEL, max_interaction=most).fit(X)
+        assert ImportanceDisplay.from_decomposer(decomposer).label.endswith(ending)
