@@ -16,7 +16,7 @@ from skglex._kernels.subsets import sum_over_subsets
 MOST_PLAYERS = 20
 # Nanoseconds: of an entry of a table and each of its players, of a row and player (or pair), and of a pattern of a row
 # beside a pattern of the background.
-_ENTRY, _LOOK_UP, _COMPARISON = 0.4, 1.5, 2.0
+_ENTRY, _LOOK_UP, _COMPARISON = 0.4, 1.0, 2.0
 
 
 @helper
@@ -89,7 +89,7 @@ def add_from_sums(sums, bins, conditions, paths, values, players, layout, leaf, 
     k = players.n_players[leaf]
     first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
     everyone = pattern.dtype.type((1 << k) - 1)
-    terms, alone = np.empty(BLOCK), np.empty((k if layout.pairs else 0, BLOCK))
+    terms, alone = np.empty(BLOCK), np.empty((k + 1 if layout.pairs else 1, BLOCK))
     for start in range(r0_r1[0], r0_r1[1], BLOCK):
         stop = min(start + BLOCK, r0_r1[1])
         violations(bins, start, stop, conditions, paths.condition, players.position, first, last, pattern)
@@ -99,18 +99,20 @@ def add_from_sums(sums, bins, conditions, paths, values, players, layout, leaf, 
         if layout.pairs:
             _add_pairs(sums, pattern, start, stop, k, ids, value, output, layout.n_players, terms, alone, out)
         else:
-            _add_players(sums, pattern, start, stop, k, ids, value, output, layout.n_players, terms, out)
+            _add_players(sums, pattern, start, stop, k, ids, value, output, layout.n_players, terms, alone, out)
 
 
 @helper
-def _add_players(sums, met, start, stop, k, ids, value, output, n_players, terms, out):
+def _add_players(sums, met, start, stop, k, ids, value, output, n_players, terms, alone, out):
     """Add U(M) - S(M - i) to the row of every player i of ``out``."""
-    whole, without = sums[0], sums[1]
+    whole, without, all_met = sums[0], sums[1], alone[0]
     n = stop - start
+    for r in range(n):
+        all_met[r] = whole[met[r]]
     for i in range(k):
         rest = met.dtype.type(~(1 << i))
         for r in range(n):
-            terms[r] = whole[met[r]] - without[met[r] & rest]
+            terms[r] = all_met[r] - without[met[r] & rest]
         for o in range(value.shape[0]):
             target, v = out[(output + o) * n_players + ids[i]], value[o]
             for r in range(n):
@@ -124,8 +126,10 @@ def _add_pairs(sums, met, start, stop, k, ids, value, output, n_players, terms, 
     With w(t) = t! (k - t - 2)! / (k - 1)!, and y, u, h the sums over T in M of w(|T| - 2), w(|T| - 1), w(|T|) times
     c(T): Y is y, A is y + u, B is y + 2 u + h.
     """
-    whole, one, two = sums[0], sums[1], sums[2]
+    whole, one, two, all_met = sums[0], sums[1], sums[2], alone[k]
     n = stop - start
+    for r in range(n):
+        all_met[r] = whole[met[r]]
     for i in range(k):
         rest = met.dtype.type(~(1 << i))
         for r in range(n):
@@ -134,7 +138,7 @@ def _add_pairs(sums, met, start, stop, k, ids, value, output, n_players, terms, 
         for j in range(i + 1, k):
             rest = met.dtype.type(~((1 << i) | (1 << j)))
             for r in range(n):
-                terms[r] = 0.5 * (whole[met[r]] - alone[i, r] - alone[j, r] + two[met[r] & rest])
+                terms[r] = 0.5 * (all_met[r] - alone[i, r] - alone[j, r] + two[met[r] & rest])
             for o in range(value.shape[0]):
                 target, v = out[((output + o) * n_players + ids[i]) * n_players + ids[j]], value[o]
                 for r in range(n):
