@@ -21,10 +21,11 @@ def warn_of_remainder(
     """Warn if the components up to the highest listed order leave out much of the margin."""
     share = remainder_share(decomposition, background, execution, empirical=empirical)
     if share is not None and share > _LARGE_SHARE:
+        plural = "s" if decomposition.max_order > 1 else ""
         n_rows = min(background.n_rows, _MEASURED_ROWS)
         warn_user(
-            f"components of more than {decomposition.max_order} features hold {share:.0%} of the variance of the "
-            f"margin over {n_rows:,} background rows; they are in the remainder. "
+            f"components of more than {decomposition.max_order} feature{plural} hold {share:.0%} of the variance of "
+            f"the margin over {n_rows:,} background rows; they are in the remainder. "
             "skglex.inspection.interaction_strength tells which order holds how much. Raise max_interaction to list "
             "more components. SHAP values contain all orders",
             RemainderWarning,

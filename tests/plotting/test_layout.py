@@ -10,6 +10,7 @@ from xgboost import XGBRegressor
 from skglex import GlexDecomposer
 from skglex._utils import budgets
 from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
+from tests.support.small_models import newer_xgboost
 
 matplotlib = pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("plt")
@@ -168,6 +169,7 @@ def test_whole_names_are_in_the_legend(decomposer):
     assert f"{second}: {TWIN}" in lines
 
 
+@newer_xgboost
 def test_names_are_text(decomposer):
     display = ComponentDisplay.from_decomposer(decomposer, ["$cost_1$", ("$cost_1$", "kind"), "kind"], X=X)
     display.figure_.canvas.draw()
@@ -177,6 +179,7 @@ def test_names_are_text(decomposer):
     assert not any(text.get_text().startswith("$") for text in display.axes_[1].get_legend().get_texts())
 
 
+@newer_xgboost
 def test_many_categories(decomposer):
     display = ComponentDisplay.from_decomposer(decomposer, ["street"])
     (view,) = display.panels[0].views

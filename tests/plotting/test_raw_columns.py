@@ -13,6 +13,7 @@ from skglex import GlexDecomposer
 from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
 from skglex.plotting._axis_cells import Rows, cells_of_component
 from tests.plotting.drawn import bars, stairs
+from tests.support.small_models import newer_xgboost
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("plt")
@@ -155,6 +156,7 @@ def test_one_hot_columns_of_a_frame(drop_first):
     )
 
 
+@newer_xgboost
 def test_native_categories_that_no_split_names():
     Z = X.assign(city=X["city"].astype("category"), sex=X["sex"].astype("category"))
     model = XGBClassifier(n_estimators=5, max_depth=2, enable_categorical=True, n_jobs=1)
