@@ -99,7 +99,9 @@ def add_from_sums(sums, bins, conditions, paths, values, players, layout, leaf, 
         if layout.pairs:
             _add_pairs(sums, pattern, start, stop, k, ids, value, output, layout.n_players, terms, alone, out)
         else:
-            _add_players(sums, pattern, start, stop, k, ids, value, output, layout.n_players, terms, alone, out)
+            _add_players(
+                sums, pattern, start, stop, k, ids, value, output, layout.n_players, terms, alone, out
+            )
 
 
 @helper
