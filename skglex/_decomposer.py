@@ -892,9 +892,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         X = self._fitted.fill_others(as_numpy(X), needed)
 
         def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
-            out = np.empty((self._n_outputs, bins.shape[1]))
-            listed.evaluate(bins, np.array([position]), out, execution)
-            return out
+            return self._explained.component_values(listed, bins, np.array([position]))[:, 0]
 
         return self._squeeze(self._on_rows(X, (), compute, "the component").T)
 

@@ -231,14 +231,14 @@ class Decomposition:
 
     def count_by_order(self, n_orders: int) -> list[int | None]:
         """Return the number of components of each order up to ``n_orders``; None if there are too many to count."""
-        counts: list[int | None] = []
-        for order in range(1, n_orders + 1):
+        for most in range(n_orders, 0, -1):
             try:
-                listed = self.up_to(order)
+                orders = self.up_to(most).orders
             except TooManyComponents:
-                return counts + [None] * (n_orders - len(counts))
-            counts.append(int((listed.orders == order).sum()))
-        return counts
+                continue
+            counts = np.bincount(orders, minlength=most + 1)[1 : most + 1].tolist()
+            return [*counts, *[None] * (n_orders - most)]
+        return [None] * n_orders
 
     def sum_by_order(
         self,
