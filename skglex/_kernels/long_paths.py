@@ -7,15 +7,14 @@ from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK, violations
 from skglex._kernels.shapley import solve_by_comparison, solve_by_quadrature
 from skglex._kernels.subset_sums import (
-    MOST_PLAYERS,
     add_from_sums,
     comparison_cost,
-    fill_sums,
     sums_are_cheaper,
     weights_of_ratios,
     weights_of_rows,
+    work_space,
 )
-from skglex._kernels.subsets import count_members, distinct_patterns
+from skglex._kernels.subsets import distinct_patterns
 
 
 @helper
@@ -25,16 +24,6 @@ def _largest_game(players, leaves):
     for i in range(leaves.shape[0]):
         most = max(most, players.n_players[leaves[i]])
     return most
-
-
-@helper
-def _sums_for(players, leaves, pairs):
-    """Return empty tables for the largest game among some leaves that may have tables, and its coalitions' sizes."""
-    most = 0
-    for i in range(leaves.shape[0]):
-        if players.n_players[leaves[i]] <= MOST_PLAYERS:
-            most = max(most, players.n_players[leaves[i]])
-    return np.empty((3 if pairs else 2, 1 << most)), np.empty(1 << most), count_members(most)
 
 
 @helper
@@ -73,8 +62,8 @@ def add_shapley_by_quadrature(
     most = _largest_game(players, leaves)
     terms = np.empty((min(BLOCK, r1 - r0), most * (most - 1) // 2 if layout.pairs else most))
     ratio, factor, after = np.empty(most), np.empty(most), np.empty(most + 1)
-    ids, small_pattern = np.empty(most, np.int64), np.empty(BLOCK, np.uint32)
-    sums, weight, n_members = _sums_for(players, leaves, layout.pairs)
+    ids, work = np.empty(most, np.int64), work_space(players, leaves, layout.pairs)
+    weight = work[1]
     for i in range(leaves.shape[0]):
         leaf = leaves[i]
         k = players.n_players[leaf]
@@ -86,21 +75,7 @@ def add_shapley_by_quadrature(
         steps = half * k * (k if layout.pairs else 3)
         if sums_are_cheaper(k, r1 - r0, 1.0 * steps, layout.pairs):
             weights_of_ratios(ratio, k, weight)
-            fill_sums(weight, k, n_members, layout.pairs, sums)
-            add_from_sums(
-                sums,
-                bins,
-                conditions,
-                paths,
-                values,
-                players,
-                layout,
-                leaf,
-                ids,
-                small_pattern,
-                (r0, r1),
-                out,
-            )
+            add_from_sums(work, bins, conditions, paths, values, players, layout, leaf, ids, r0, r1, out)
             continue
         for start in range(r0, r1, BLOCK):
             stop = min(start + BLOCK, r1)
@@ -145,8 +120,8 @@ def add_shapley_by_comparison(
     back_pattern, shares = np.empty(n_background, np.uint64), np.empty(n_background)
     most = _largest_game(players, leaves)
     terms = np.empty((min(BLOCK, r1 - r0), most * (most - 1) // 2 if layout.pairs else most))
-    ids, small_pattern = np.empty(most, np.int64), np.empty(BLOCK, np.uint32)
-    sums, weight, n_members = _sums_for(players, leaves, layout.pairs)
+    ids, work = np.empty(most, np.int64), work_space(players, leaves, layout.pairs)
+    weight, small_pattern = work[1], work[3]
     for i in range(leaves.shape[0]):
         leaf = leaves[i]
         k = players.n_players[leaf]
@@ -154,21 +129,7 @@ def add_shapley_by_comparison(
         _list_players(leaf, paths, players, ids)
         if sums_are_cheaper(k, r1 - r0, comparison_cost(k, n_background), layout.pairs):
             weights_of_rows(background, conditions, paths, players, leaf, k, small_pattern, weight)
-            fill_sums(weight, k, n_members, layout.pairs, sums)
-            add_from_sums(
-                sums,
-                bins,
-                conditions,
-                paths,
-                values,
-                players,
-                layout,
-                leaf,
-                ids,
-                small_pattern,
-                (r0, r1),
-                out,
-            )
+            add_from_sums(work, bins, conditions, paths, values, players, layout, leaf, ids, r0, r1, out)
             continue
         n_patterns = _background_patterns(
             background, conditions, paths, players, leaf, table, pattern, number, back_pattern, shares

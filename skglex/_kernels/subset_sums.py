@@ -10,13 +10,24 @@ import numpy as np
 from skglex._kernels.compilation import helper
 from skglex._kernels.patterns import BLOCK, violations
 from skglex._kernels.shapley import size_weights
-from skglex._kernels.subsets import sum_over_subsets
+from skglex._kernels.subsets import count_members, sum_over_subsets
 
 # The largest game with tables: 2**20 numbers of 8 bytes each.
 MOST_PLAYERS = 20
 # Nanoseconds: of an entry of a table and each of its players, of a row and player (or pair), and of a pattern of a row
 # beside a pattern of the background.
 _ENTRY, _LOOK_UP, _COMPARISON = 0.4, 1.0, 2.0
+
+
+@helper
+def work_space(players, leaves, pairs):
+    """Return empty tables and weights for the largest game among some leaves, its coalitions' sizes, and patterns."""
+    most = 0
+    for i in range(leaves.shape[0]):
+        if players.n_players[leaves[i]] <= MOST_PLAYERS:
+            most = max(most, players.n_players[leaves[i]])
+    sums, weight = np.empty((3 if pairs else 2, 1 << most)), np.empty(1 << most)
+    return sums, weight, count_members(most), np.empty(BLOCK, np.uint32)
 
 
 @helper
@@ -84,14 +95,19 @@ def weights_of_ratios(ratio, k, weight):
 
 
 @helper
-def add_from_sums(sums, bins, conditions, paths, values, players, layout, leaf, ids, pattern, r0_r1, out):
-    """Add a leaf's Shapley values or half interactions to rows, from its tables."""
+def add_from_sums(work, bins, conditions, paths, values, players, layout, leaf, ids, r0, r1, out):
+    """Add a leaf's Shapley values or half interactions to rows, from the weights c(T) that ``work`` holds.
+
+    ``work`` are the arrays of `work_space`.
+    """
+    sums, weight, n_members, pattern = work
     k = players.n_players[leaf]
+    fill_sums(weight, k, n_members, layout.pairs, sums)
     first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
     everyone = pattern.dtype.type((1 << k) - 1)
     terms, alone = np.empty(BLOCK), np.empty((k + 1 if layout.pairs else 1, BLOCK))
-    for start in range(r0_r1[0], r0_r1[1], BLOCK):
-        stop = min(start + BLOCK, r0_r1[1])
+    for start in range(r0, r1, BLOCK):
+        stop = min(start + BLOCK, r1)
         violations(bins, start, stop, conditions, paths.condition, players.position, first, last, pattern)
         for r in range(stop - start):
             pattern[r] ^= everyone
