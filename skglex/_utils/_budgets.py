@@ -69,6 +69,10 @@ class Budgets:
         Maximum number of look-ups that the HTML display of a decomposer performs: a second or two.
     ebm_cells : int
         Cells of the tables of one explainable boosting machine.
+    sql_cells : int
+        Numbers in the look-up tables of one SQL statement: about 30 MB of text.
+    excel_cells : int
+        Numbers in the tables of one workbook.
     """
 
     row_chunk: int = 8192
@@ -99,6 +103,8 @@ class Budgets:
     checked_conditions: int = 10**9
     html_look_ups: float = 3e8
     ebm_cells: int = 1 << 27
+    sql_cells: int = 1 << 20
+    excel_cells: int = 1 << 20
 
 
 budgets = Budgets()

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained
+from skglex._decomposition import Explained
+from skglex._kept import Term, TermSum, term_sum
 from skglex._leaves import Background, Grid
 from skglex._utils import budgets, import_optional, warn_user
-from skglex.components import Axis, Component
-
-if TYPE_CHECKING:
-    from skglex._decomposer import GlexDecomposer
+from skglex.components import Axis
 
 _LINKS = {"identity": "identity", "exponential": "log", "sigmoid": "logit", "softmax": "mlogit"}
 
 
-def to_ebm(decomposer: GlexDecomposer) -> Any:
+def to_ebm(model: Any) -> Any:
     """Export main effects and pairs as an explainable boosting machine (EBM) of InterpretML.
 
     The terms of the EBM are the components of order 1 and 2. Its ``explain_global`` and its dashboard show them.
@@ -29,8 +28,9 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
 
     Parameters
     ----------
-    decomposer : GlexDecomposer
-        A fitted decomposer without ``feature_groups``.
+    model : ComponentModel, GlexDecomposer or StoredComponents
+        A fitted model or decomposer without ``feature_groups``. A component model has neither a remainder nor terms of
+        a higher order.
 
     Returns
     -------
@@ -45,8 +45,8 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     ImportError
         interpret-core is not installed.
     ValueError
-        The decomposer cannot be written as an EBM: it has feature groups, the model has a number that stands for
-        missing values, or InterpretML does not have the model's link.
+        There is no such EBM: there are feature groups, or a component model has a remainder or terms of a higher order,
+        the model has a number that stands for missing values, or InterpretML does not have the model's link.
 
     Examples
     --------
@@ -59,12 +59,15 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     >>> ebm = to_ebm(GlexDecomposer(model).fit(X))  # doctest: +SKIP
     >>> interpret.show(ebm.explain_global())  # doctest: +SKIP
     """
-    view = explained(decomposer)
+    whole = term_sum(model, max_order=2)
+    view = whole.view
     link = _check_exportable(view)
     glassbox = import_optional("interpret.glassbox", "interpret")
-    members = [members for members in view.listed.sets if len(members) <= 2]
-    terms = [decomposer[term] for term in members]
-    left_out = len(view.listed) - len(terms)
+    if whole.kept is not None:
+        _check_kept(whole)
+    terms = [_squeezed(term) for term in whole.terms]
+    members = [term.columns for term in terms]
+    left_out = len(view.listed) - len(terms) if whole.kept is None else 0
     if left_out:
         warn_user(
             f"{left_out} components of order 3 and more are left out, so the exported model predicts without them. "
@@ -73,7 +76,7 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     bins = _bin_levels(view, terms, members)
     _check_size(bins, members, view.n_outputs)
     background = view.background.in_memory()
-    ebm = _new_model(decomposer, glassbox, link)
+    ebm = _new_model(whole, glassbox, link)
     names = list(view.feature_names)
     ebm.n_features_in_ = len(names)
     ebm.feature_names_in_ = names
@@ -91,6 +94,22 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     ebm.link_, ebm.link_param_ = link, np.nan
     ebm.has_fitted_ = True
     return ebm
+
+
+def _check_kept(whole: TermSum) -> None:
+    """Raise if an EBM cannot predict what a component model predicts."""
+    whole.require_complete("to_ebm")
+    high = [term.name for term in whole.terms if term.order > 2]
+    if high:
+        raise ValueError(
+            f"the model keeps {len(high)} components of order 3 and more, {high[0]!r} for example, but an EBM has main "
+            "effects and pairs only. Keep components up to order 2 (max_interaction=2), or use to_xgboost or to_onnx"
+        )
+
+
+def _squeezed(term: Term) -> Term:
+    """Return a term without the last axis of its values if there is one output."""
+    return replace(term, values=term.values[..., 0]) if term.values.shape[-1] == 1 else term
 
 
 def _check_exportable(view: Explained) -> str:
@@ -131,9 +150,9 @@ def _check_exportable(view: Explained) -> str:
     return _LINKS[source.response.link]
 
 
-def _new_model(decomposer: GlexDecomposer, glassbox: Any, link: str) -> Any:
+def _new_model(whole: TermSum, glassbox: Any, link: str) -> Any:
     """Create a model with intercept and classes, but without terms."""
-    intercept = np.atleast_1d(np.asarray(decomposer.intercept_, dtype=np.float64))
+    intercept = np.asarray(whole.intercept, dtype=np.float64)
     if link in ("identity", "log"):
         ebm = glassbox.ExplainableBoostingRegressor()
         ebm.intercept_ = float(intercept[0])
@@ -141,13 +160,13 @@ def _new_model(decomposer: GlexDecomposer, glassbox: Any, link: str) -> Any:
     else:
         ebm = glassbox.ExplainableBoostingClassifier()
         ebm.intercept_ = intercept.copy()
-        n_classes = max(len(intercept), 2)
-        ebm.classes_ = np.asarray(getattr(decomposer, "classes_", np.arange(n_classes)))
+        classes = whole.response.classes
+        ebm.classes_ = np.arange(max(len(intercept), 2)) if classes is None else np.asarray(classes)
     ebm.bagged_intercept_ = intercept[None]
     return ebm
 
 
-def _bin_levels(view: Explained, terms: list[Component], members: list[tuple[int, ...]]) -> list[list[Any]]:
+def _bin_levels(view: Explained, terms: list[Term], members: list[tuple[int, ...]]) -> list[list[Any]]:
     """Return the bins of every feature, as one or two levels.
 
     The first level has the bins for the main effect. A numeric feature in pairs has a second level, with the bins for
@@ -213,7 +232,7 @@ def _bounds(level: Any) -> tuple[float, float]:
     return float(level[0]), float(level[-1])
 
 
-def _scores(component: Component, bins: list[list[Any]], term: tuple[int, ...]) -> NDArray[np.float64]:
+def _scores(component: Term, bins: list[list[Any]], term: tuple[int, ...]) -> NDArray[np.float64]:
     """Return the table of a component over the bins of its term."""
     scores = component.values
     for i, (axis, j) in enumerate(zip(component.axes, term)):

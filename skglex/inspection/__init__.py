@@ -3,6 +3,7 @@
 from skglex.inspection._group_difference import group_difference, group_statistics
 from skglex.inspection._group_scorer import make_group_scorer
 from skglex.inspection._importance import component_importance, feature_importance
+from skglex.inspection._reason_codes import reason_codes
 from skglex.inspection._truncation import interaction_strength, truncated_margin
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "group_statistics",
     "interaction_strength",
     "make_group_scorer",
+    "reason_codes",
     "truncated_margin",
 ]
