@@ -304,7 +304,13 @@ class ComponentModel(BaseMarginPredictor):
         self.history_.append({"edit": edit, "before": before, "after": after})
 
     def scale(
-        self, term: Any, factor: float, *, X: Any = None, y: Any = None, sample_weight: Any = None
+        self,
+        term: Any,
+        factor: float,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
     ) -> ComponentModel:
         """Multiply a component by a number: 0 removes it, 0.5 halves it.
 
@@ -392,7 +398,13 @@ class ComponentModel(BaseMarginPredictor):
         return self._edited(Edit("cap", term, lower=lower, upper=upper), (X, y, sample_weight))
 
     def smooth(
-        self, term: Any, strength: float = 1.0, *, X: Any = None, y: Any = None, sample_weight: Any = None
+        self,
+        term: Any,
+        strength: float = 1.0,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
     ) -> ComponentModel:
         """Smooth a main effect or a pair, by the weight of the background.
 
@@ -460,7 +472,13 @@ class ComponentModel(BaseMarginPredictor):
         )
 
     def round_to(
-        self, term: Any = None, step: float = 0.01, *, X: Any = None, y: Any = None, sample_weight: Any = None
+        self,
+        term: Any = None,
+        step: float = 0.01,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
     ) -> ComponentModel:
         """Round the values of a component to multiples of a step.
 
@@ -482,7 +500,13 @@ class ComponentModel(BaseMarginPredictor):
         return self._edited(Edit("round_to", term, step=step), (X, y, sample_weight))
 
     def merge_levels(
-        self, feature: str | int, levels: Any, *, X: Any = None, y: Any = None, sample_weight: Any = None
+        self,
+        feature: str | int,
+        levels: Any,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
     ) -> ComponentModel:
         """Give some levels of a feature the same effect.
 
@@ -542,9 +566,9 @@ class _Rows:
             chosen = np.unique(np.linspace(0, n_rows - 1, most).astype(int))
             X, y, weight, offset = take_rows(X, chosen), y[:, chosen], weight[chosen], offset[chosen]
         bins = fitted.bins(fitted.check(X, model), execution)
-        columns = np.empty((n_outputs * n_terms, bins.shape[1]))
-        kept.tables.evaluate(bins, np.arange(n_terms), columns, execution)
-        columns = columns.reshape(n_outputs, n_terms, -1)
+        values = np.empty((n_outputs * n_terms, bins.shape[1]))
+        kept.tables.evaluate(bins, np.arange(n_terms), values, execution)
+        columns = values.reshape(n_outputs, n_terms, bins.shape[1])
         fixed = offset.T
         if kept.rest is not None:
             fixed = fixed + kept.margins(bins, execution) - kept.intercept[:, None] - columns.sum(axis=1)

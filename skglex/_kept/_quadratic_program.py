@@ -9,10 +9,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
-# Relative size of the residuals and of the complementarity at which the iteration stops, and its most steps.
-_TOLERANCE, _MOST_STEPS = 1e-12, 100
-# A larger residual at the best point is an error.
+# Relative gap at which the iteration stops, and its most steps.
+_TOLERANCE, _MOST_STEPS = 1e-14, 100
+# A larger gap at the best point is an error.
 _ACCEPTED = 1e-8
+# Relative size of the gradient of a point that is close to a solution for its gap.
+_STEADY = 1e-7
 # A diagonal term that keeps the systems regular where no constraint holds a variable without cost.
 _REGULAR = 1e-14
 
@@ -54,14 +56,15 @@ def _solve(weight: NDArray[np.float64], matrix: Any, lower: NDArray[np.float64])
     point = _Point(weight, matrix, lower, np.zeros(n), slack, np.ones(n_bounds))
     best, least = point.x, np.inf
     for _ in range(_MOST_STEPS):
-        gap = point.gap()
-        if gap < least:
+        gap, unsteady = point.gap()
+        if gap < least and unsteady < _STEADY:
             best, least = point.x, gap
-        if gap < _TOLERANCE or gap > 1e3 * least:
+        # Close to the solution, rounding begins to move the gradient.
+        if gap < _TOLERANCE or (gap < _ACCEPTED and unsteady > _STEADY):
             break
         point = point.next()
     if least > _ACCEPTED:
-        raise RuntimeError(f"the quadratic program did not converge: its residual is {least:.1g}")
+        raise RuntimeError(f"the quadratic program did not converge: its gap is {least:.1g}")
     return best
 
 
@@ -80,12 +83,16 @@ class _Point(NamedTuple):
         gradient = self.weight * self.x - self.matrix.T @ self.dual
         return gradient, self.matrix @ self.x - self.slack - self.lower
 
-    def gap(self) -> float:
-        """Return the largest residual."""
+    def gap(self) -> tuple[float, float]:
+        """Return the gap to the minimum or the largest miss of a constraint, and the largest part of the gradient.
+
+        Both are relative: to the minimum, and to the largest part of the cost's own gradient.
+        """
         gradient, missed = self._residuals()
-        return float(
-            max(np.abs(gradient).max(), np.abs(missed).max(), self.slack @ self.dual / len(self.dual))
-        )
+        own = self.weight * self.x
+        gap = self.slack @ self.dual / (1.0 + own @ self.x / 2)
+        unsteady = np.abs(gradient).max() / max(1.0, np.abs(own).max())
+        return float(max(gap, np.abs(missed).max())), float(unsteady)
 
     def next(self) -> _Point:
         """Return the next point: a step to the boundary tells how far the constraints' products may shrink."""
