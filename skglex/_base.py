@@ -36,8 +36,6 @@ from skglex._readers import is_probability_average, register_treelite_pickling, 
 from skglex._response import Response
 from skglex._utils import Execution, VersionedState
 
-# Number of background rows on which the model's prediction is compared with the inverse link of its margin.
-_OUTPUT_ROWS = 100
 # Larger numbers may be infinite in float32.
 _LARGE = 1e38
 
@@ -468,12 +466,12 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
         return output[:, 1:] if self._response.binary and output.shape[1] == 2 else output
 
     def _check_output(self, Xt: Any) -> None:
-        """Raise if the model's output is not the inverse link of its margin on background rows."""
+        """Raise if the model's output is not the inverse link of its margin on some rows after the preprocessing."""
         response = self._response
         if response.link == "custom" or response.isolation is not None:
             # The link of a custom objective is not known, and the scores of a forest are defined by the margin.
             return
-        rows = self._fitted.background_rows[:_OUTPUT_ROWS]
+        rows = np.arange(Xt.shape[0])
         model_output = self._model_output(take_rows(Xt, rows))
         with np.errstate(over="ignore"):
             output = response.output(self._fitted.model_margin(Xt, rows))
@@ -484,7 +482,7 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
         if not close.all():
             row, model = int(np.argmin(close)), tree_model(self.estimator_)
             raise ValueError(
-                f"the {type(model).__name__} predicts {model_output[row]} for row {rows[row]}, but the inverse link "
+                f"the {type(model).__name__} predicts {model_output[row]} for a background row, but the inverse link "
                 f"{response.link!r} of its margin is {output[row]}. If its class changes the predictions of the class "
                 "that it derives from, pass a model of that class"
             )

@@ -10,13 +10,33 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from skglex._base import BaseMarginPredictor
+from skglex._dask import partitions_of
 from skglex._decomposer import GlexDecomposer
-from skglex._decomposition import Explained, explained
-from skglex._kept import KeptComponents, keep, listed_or_pairs, resolve_terms, strongest
-from skglex._utils import Execution, restore_on_failure
+from skglex._decomposition import Explained, component_means, explained
+from skglex._input import as_numpy, take_rows
+from skglex._kept import (
+    KeptComponents,
+    Monotonicity,
+    Problem,
+    apply_edit,
+    check_edits,
+    keep,
+    lasso_order,
+    listed_or_pairs,
+    monotonicity_of,
+    names_of,
+    refit_weights,
+    resolve_terms,
+    strongest,
+)
+from skglex._prefit import is_offset
+from skglex._utils import Execution, budgets, restore_on_failure
+from skglex.components import Axis, Component, Components, Edit
 from skglex.exceptions import RemainderWarning
 
 if TYPE_CHECKING:
@@ -24,6 +44,8 @@ if TYPE_CHECKING:
 
     from skglex.export import StoredComponents
 
+# Number of background rows on which the model's prediction is compared with the inverse link of its margin.
+_OUTPUT_ROWS = 100
 # What the model takes over from its fitted decomposer, where the decomposer has it.
 _TAKEN_OVER = (
     "estimator_",
@@ -94,9 +116,52 @@ class ComponentModel(BaseMarginPredictor):
     @restore_on_failure
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> ComponentModel:
-        """Use the estimator as it is or fit it, and keep the chosen components."""
+        """Use the estimator as it is or fit it, keep the chosen components, weigh them, and edit them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Dask collection of shape (n_samples, n_features)
+            The background rows. If the estimator is fitted here, they are also the training data. A Dask collection
+            stays in its partitions, and the estimator must already be fitted.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Target. Needed if the estimator is fitted here, and for ``refit`` and ``selection="lasso"``. To use a
+            fitted estimator as it is nevertheless, set ``prefit=True``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the background, in ``refit``, and in the ``fit`` of the estimator.
+        **fit_params : dict
+            Further parameters of the estimator's ``fit``. An offset among them (``base_margin``, ``init_score``,
+            ``baseline``) also counts in ``refit`` and in the scores of ``history_``.
+
+        Returns
+        -------
+        ComponentModel
+            The fitted estimator itself.
+
+        Raises
+        ------
+        AdditivityError
+            On a background row the leaves do not reproduce the model's margin, so that the model was not read exactly.
+        ValueError
+            The input is invalid, a name is unknown, a term is too large for a table, or an edit cannot be applied.
+
+        Warns
+        -----
+        RemainderWarning
+            The components above ``max_interaction``, which are left out, hold more than a tenth of the variance.
+        """
+        edits = check_edits(self.edits)
         view = self._decompose(X, y, sample_weight, fit_params)
-        self._kept = self._keep(view)
+        self.history_: list[dict[str, Any]] = []
+        some = self._fitted.row
+        if partitions_of(X, sample_weight) is None:
+            some = take_rows(view.as_rows(X), self._fitted.background_rows[:_OUTPUT_ROWS])
+        self._check_output(self._fitted.check(some, self))
+        rows = None if y is None else _Rows(self, X, y, sample_weight, fit_params)
+        self._kept = self._keep(view, rows)
+        if self.refit is not None:
+            self._refit_weights(self._require(rows, f"refit={self.refit!r}"))
+        for edit in edits:
+            self._apply(edit, rows)
         return self
 
     def _decompose(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Explained:
@@ -121,25 +186,357 @@ class ComponentModel(BaseMarginPredictor):
             self.__dict__.pop(name, None)
             if name in vars(decomposer):
                 setattr(self, name, getattr(decomposer, name))
-        view = explained(decomposer)
-        self._fitted = view.fitted
-        return view
+        self._fitted = self._view.fitted
+        return self._view
 
-    def _keep(self, view: Explained) -> KeptComponents:
+    @property
+    def _view(self) -> Explained:
+        """Return the fitted decomposer's view of the model, as it is before any choice or edit."""
+        return explained(self.decomposer_)
+
+    def _keep(self, view: Explained, rows: _Rows | None) -> KeptComponents:
         """Choose the components, and take their tables."""
         everything = self.max_interaction is None and self.terms is None and self.n_terms is None
         candidates = listed_or_pairs(view, rest=self.remainder or everything).sets
         dropped = [] if self.drop is None else resolve_terms(self.drop, view, "drop")
         if self.terms is not None:
             candidates = resolve_terms(self.terms, view, "terms")
-        kept = [members for members in candidates if members not in set(dropped)]
-        if self.n_terms is not None:
-            kept = strongest(view, kept, self.n_terms)
-        kept.sort(key=lambda members: (len(members), members))
-        return keep(view, kept, dropped, everything=everything, remainder=self.remainder)
+        chosen = [members for members in candidates if members not in set(dropped)]
+        chosen.sort(key=lambda members: (len(members), members))
+        how = {"everything": everything, "remainder": self.remainder}
+        if self.n_terms is None or len(chosen) <= self.n_terms:
+            return keep(view, chosen, dropped, **how)
+        if self.selection == "importance":
+            return keep(view, strongest(view, chosen, self.n_terms), dropped, **how)
+        kept = keep(view, chosen, dropped, **how)
+        problem, _ = self._require(rows, "selection='lasso'").problem(kept)
+        order = lasso_order(problem, kept.intercept, self.n_terms)
+        return keep(view, [kept.terms[i].members for i in sorted(order.tolist())], dropped, **how)
+
+    def _refit_weights(self, rows: _Rows) -> None:
+        """Multiply every table by a weight; drop the terms whose weight is zero."""
+        kept = self._kept
+        problem, factor = rows.problem(kept)
+        seed = check_random_state(self.random_state).randint(2**31)
+        assert self.refit is not None
+        intercept, weights = refit_weights(problem, self.refit, factor * kept.intercept, seed)
+        self.term_weights_ = {term.name: float(weight) for term, weight in zip(kept.terms, weights)}
+        kept = kept.with_values(
+            {i: weight * term.values for i, (term, weight) in enumerate(zip(kept.terms, weights))},
+            intercept / factor,
+        )
+        self._kept = kept.take(np.flatnonzero(weights != 0))
+
+    def _require(self, rows: _Rows | None, what: str) -> _Rows:
+        """Return the rows with targets; raise if there are none."""
+        if rows is None:
+            raise ValueError(
+                f"{what} needs y. Pass y to fit, and prefit=True if the estimator is fitted and should stay as it is"
+            )
+        return rows
 
     def _margin_of_bins(self, bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
         return self._kept.margins(bins, execution)
+
+    # -- what is kept -------------------------------------------------------------------------
+
+    @property
+    def intercept_(self) -> Any:
+        """Return the intercept, on the margin scale."""
+        return float(self._kept.intercept[0]) if self._kept.n_outputs == 1 else self._kept.intercept
+
+    @property
+    def components_(self) -> Components:
+        """Return the kept components, as they are after the refit and the edits."""
+        view, kept = self._view, self._kept
+        made = [
+            Component(_KeptSource(self), i, term.name, tuple(view.features_of(term.members)))
+            for i, term in enumerate(kept.terms)
+        ]
+        members = [term.members for term in kept.terms]
+        return Components(made, members, names_of(view), self._why_absent)
+
+    def _why_absent(self, members: tuple[int, ...]) -> str:
+        names = [term.name for term in self._kept.terms]
+        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        return f"the model has no component of {self._view.features_of(members)}. It has {shown}"
+
+    def monotonicity(
+        self, feature: str | int, *, increasing: bool | None = None, output: Any = None
+    ) -> Monotonicity:
+        """Say whether the prediction is monotone in a feature, on the margin scale.
+
+        See `skglex.inspection.monotonicity`, which says what the certificate covers.
+
+        Parameters
+        ----------
+        feature : str or int
+            A numeric column of the model: for a pipeline, after the preprocessing.
+        increasing : bool, default=None
+            The direction. None: the one that holds, or else that of the smaller violations.
+        output : object, default=None
+            Label of the output. None: all outputs.
+
+        Returns
+        -------
+        Monotonicity
+            ``status`` is ``"monotone"``, ``"not monotone"`` or ``"undecided"``.
+        """
+        check_is_fitted(self)
+        return monotonicity_of(self._kept, self._view, feature, increasing, output)
+
+    # -- edits --------------------------------------------------------------------------------
+
+    def _edited(self, edit: Edit, rows: tuple[Any, Any, Any]) -> ComponentModel:
+        """Return a copy with one more edit."""
+        check_is_fitted(self)
+        X, y, sample_weight = rows
+        if (X is None) != (y is None):
+            raise ValueError(
+                "the scores before and after an edit need both X and y; only one of them was passed"
+            )
+        model = object.__new__(type(self))
+        model.__dict__.update(self.__dict__)
+        model.edits = (*check_edits(self.edits), edit)
+        model.history_ = list(self.history_)
+        model._apply(edit, None if y is None else _Rows(model, X, y, sample_weight, {}))
+        return model
+
+    def _apply(self, edit: Edit, rows: _Rows | None) -> None:
+        """Apply an edit, and record it."""
+        before = None if rows is None else rows.score()
+        self._kept = apply_edit(self._kept, edit, self._view)
+        after = None if rows is None else rows.score()
+        self.history_.append({"edit": edit, "before": before, "after": after})
+
+    def scale(
+        self,
+        term: Any,
+        factor: float,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+    ) -> ComponentModel:
+        """Multiply a component by a number: 0 removes it, 0.5 halves it.
+
+        Parameters
+        ----------
+        term : str, int, Component or tuple of these
+            The component, as in ``components_[term]``.
+        factor : float
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
+            Rows, targets and weights for the scores in ``history_``.
+
+        Returns
+        -------
+        ComponentModel
+            The model with the edit. This model does not change.
+        """
+        return self._edited(Edit("scale", term, factor=factor), (X, y, sample_weight))
+
+    def set(
+        self,
+        term: Any,
+        value: Any,
+        where: Any = None,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+    ) -> ComponentModel:
+        """Set a component to a number, everywhere or in some bins.
+
+        A bin lies between two edges of the model, so a part of a bin cannot be set.
+
+        Parameters
+        ----------
+        term : str, int, Component or tuple of these
+            The component, as in ``components_[term]``.
+        value : float, or tuple of float
+            The value on the margin scale; a tuple has one per output.
+        where : dict, default=None
+            For features of the component: a number or a category; None for missing; a tuple ``(low, high)`` of the
+            smallest and the largest number; or a list of these. The bins that have one of the values are set; those of
+            a feature that is left out, all of them. None: all cells.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
+            Rows, targets and weights for the scores in ``history_``.
+
+        Returns
+        -------
+        ComponentModel
+            The model with the edit. This model does not change.
+        """
+        return self._edited(Edit("set", term, value=value, where=where), (X, y, sample_weight))
+
+    def cap(
+        self,
+        term: Any,
+        lower: float | None = None,
+        upper: float | None = None,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+    ) -> ComponentModel:
+        """Limit the values of a component.
+
+        Parameters
+        ----------
+        term : str, int, Component or tuple of these
+            The component, as in ``components_[term]``.
+        lower, upper : float, default=None
+            The limits on the margin scale. None: no limit.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
+            Rows, targets and weights for the scores in ``history_``.
+
+        Returns
+        -------
+        ComponentModel
+            The model with the edit. This model does not change.
+        """
+        return self._edited(Edit("cap", term, lower=lower, upper=upper), (X, y, sample_weight))
+
+    def smooth(
+        self,
+        term: Any,
+        strength: float = 1.0,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+    ) -> ComponentModel:
+        """Smooth a main effect or a pair, by the weight of the background.
+
+        The smooth table s minimises ``sum w (s - v)^2 + strength * mean(w) * sum d^2`` over its cells, where v is the
+        component, w the share of the background in a cell, and d the difference of two neighbouring bins of a numeric
+        feature. The mean over the background does not change. Missing values and categories have no neighbours. A cell
+        without background counts as a thousandth of the mean cell.
+
+        Parameters
+        ----------
+        term : str, int, Component or tuple of these
+            The component, as in ``components_[term]``.
+        strength : float, default=1.0
+            Roughly the square of the number of neighbouring bins that are averaged on each side.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
+            Rows, targets and weights for the scores in ``history_``.
+
+        Returns
+        -------
+        ComponentModel
+            The model with the edit. This model does not change.
+        """
+        return self._edited(Edit("smooth", term, strength=strength), (X, y, sample_weight))
+
+    def monotonize(
+        self,
+        feature: str | int,
+        increasing: bool = True,
+        method: str = "joint",
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+    ) -> ComponentModel:
+        """Make the prediction monotone in a feature, with the least change.
+
+        A cell weighs as the share of the background in it; a cell without background counts as a thousandth of the
+        mean cell. Missing values of the feature have no order and stay as they are. `monotonicity` certifies the
+        result.
+
+        Parameters
+        ----------
+        feature : str or int
+            A numeric column of the model.
+        increasing : bool, default=True
+            The direction; False: decreasing.
+        method : {"joint", "each"}, default="joint"
+            ``"joint"``: the least weighted sum of squared changes of the feature's main effect and pairs for which
+            their sum is monotone, whatever the values of the other features: a quadratic program. ``"each"``: an
+            isotonic regression of each table by itself. That is sufficient, and much faster, but changes more.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
+            Rows, targets and weights for the scores in ``history_``.
+
+        Returns
+        -------
+        ComponentModel
+            The model with the edit. This model does not change.
+        """
+        return self._edited(
+            Edit("monotonize", feature, increasing=increasing, method=method), (X, y, sample_weight)
+        )
+
+    def round_to(
+        self,
+        term: Any = None,
+        step: float = 0.01,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+    ) -> ComponentModel:
+        """Round the values of a component to multiples of a step.
+
+        Parameters
+        ----------
+        term : str, int, Component or tuple of these, default=None
+            The component, as in ``components_[term]``. None: all components, and the intercept.
+        step : float, default=0.01
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
+            Rows, targets and weights for the scores in ``history_``.
+
+        Returns
+        -------
+        ComponentModel
+            The model with the edit. This model does not change.
+        """
+        return self._edited(Edit("round_to", term, step=step), (X, y, sample_weight))
+
+    def merge_levels(
+        self,
+        feature: str | int,
+        levels: Any,
+        *,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+    ) -> ComponentModel:
+        """Give some levels of a feature the same effect.
+
+        In the main effect and in every interaction of the feature, the values of these levels become their mean,
+        weighted by the background. A cell without background counts as a thousandth of the mean cell.
+
+        Parameters
+        ----------
+        feature : str or int
+            A column of the model.
+        levels : list
+            Categories; or, for a numeric feature, numbers and tuples ``(low, high)``, which stand for the bins that
+            have them; None for missing.
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
+            Rows, targets and weights for the scores in ``history_``.
+
+        Returns
+        -------
+        ComponentModel
+            The model with the edit. This model does not change.
+        """
+        return self._edited(Edit("merge_levels", feature, levels=levels), (X, y, sample_weight))
 
     # -- exports and reason codes -------------------------------------------------------------
 
@@ -149,8 +546,8 @@ class ComponentModel(BaseMarginPredictor):
         Returns
         -------
         xgboost.Booster
-            Its margin is that of the model, rounded to float32; see `skglex.export.to_xgboost`. The remainder is written
-            as the trees of the estimator.
+            Its margin is that of the model, rounded to float32; see `skglex.export.to_xgboost`. The remainder is
+            written as the trees of the estimator.
 
         Raises
         ------
@@ -370,3 +767,95 @@ class ComponentModel(BaseMarginPredictor):
 
         options = {"k": k, "reference": reference, "groups": groups, "direction": direction, "output": output}
         return reason_codes(self, X, **options)
+
+
+class _Rows:
+    """Hold rows with targets: the columns of a problem, and the score of the model as it is now."""
+
+    def __init__(
+        self, model: ComponentModel, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]
+    ) -> None:
+        self._model = model
+        self._X, self._y = model._view.as_rows(X), np.asarray(as_numpy(y))
+        check_consistent_length(self._X, self._y)
+        self._weight = None if sample_weight is None else as_numpy(sample_weight)
+        self._offset = next((value for name, value in fit_params.items() if is_offset(name)), None)
+
+    def score(self) -> float | None:
+        """Return the accuracy or the R² of the model, None if it has no score."""
+        if not hasattr(self._model, "score"):
+            return None
+        offset = {} if self._offset is None else {"offset": self._offset}
+        return float(self._model.score(self._X, self._y, self._weight, **offset))
+
+    def problem(self, kept: KeptComponents) -> tuple[Problem, float]:
+        """Return the components at the rows with the targets, and the factor of the link."""
+        model, n_terms, n_outputs = self._model, len(kept.terms), kept.n_outputs
+        execution, fitted = model._execution, model._fitted
+        X, y, n_rows = self._X, self._target(), self._X.shape[0]
+        weight = _check_sample_weight(self._weight, np.empty((n_rows, 0)), dtype=np.float64)
+        offset = np.zeros((n_rows, n_outputs))
+        if self._offset is not None:
+            offset = model._shift(self._offset, (n_rows, n_outputs))
+        most = max(1000, budgets.refit_numbers // max(n_terms * n_outputs, 1))
+        if n_rows > most:
+            chosen = np.unique(np.linspace(0, n_rows - 1, most).astype(int))
+            X, y, weight, offset = take_rows(X, chosen), y[:, chosen], weight[chosen], offset[chosen]
+        bins = fitted.bins(fitted.check(X, model), execution)
+        values = np.empty((n_outputs * n_terms, bins.shape[1]))
+        kept.tables.evaluate(bins, np.arange(n_terms), values, execution)
+        columns = values.reshape(n_outputs, n_terms, bins.shape[1])
+        fixed = offset.T
+        if kept.rest is not None:
+            fixed = fixed + kept.margins(bins, execution) - kept.intercept[:, None] - columns.sum(axis=1)
+        return Problem.of(model._response.link, columns, fixed, y, weight)
+
+    def _target(self) -> NDArray[np.float64]:
+        """Return the targets of every output: shape (n_outputs, n_rows)."""
+        response, y = self._model._response, self._y
+        if response.classes is None or response.multilabel:
+            target = y.reshape(len(y), -1).T.astype(np.float64)
+        elif response.binary:
+            target = (y.ravel() == response.classes[-1])[None].astype(np.float64)
+        else:
+            target = (y.ravel() == response.classes[:, None]).astype(np.float64)
+        if len(target) != response.n_outputs:
+            raise ValueError(f"y has {len(target)} outputs, but the model has {response.n_outputs}")
+        return target
+
+
+class _KeptSource:
+    """Compute the kept components, with their positions as keys; see `skglex.components.ComponentSource`."""
+
+    def __init__(self, model: ComponentModel) -> None:
+        self._model = model
+
+    @property
+    def output_labels(self) -> list[Any] | None:
+        """Return the labels of the outputs, None for a single output."""
+        return self._model._view.output_labels
+
+    def importance(self, key: int) -> Any:
+        """Return the mean absolute value over the background."""
+        view, tables = self._model._view, self._model._kept.tables
+        means = component_means(tables, view.background, np.array([key]), execution=view.execution)
+        return view.squeeze(means)[0]
+
+    def values(self, key: int, X: Any) -> NDArray[np.float64]:
+        """Evaluate a component at rows."""
+        model = self._model
+        view, tables = model._view, model._kept.tables
+        columns = np.array(model._kept.terms[key].columns)
+        Xt = view.fitted.check(view.fitted.fill_others(as_numpy(X), columns), model)
+
+        def compute(bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
+            return view.component_values(tables, bins, np.array([key]))[:, 0]
+
+        return view.squeeze(
+            view.fitted.map_rows(Xt, (view.n_outputs,), compute, view.execution, "the component").T
+        )
+
+    def table(self, key: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
+        """Return the axes and the values of a component's table."""
+        term = self._model._kept.terms[key]
+        return term.axes, self._model._view.squeeze(term.values)

@@ -157,7 +157,7 @@ def _fit_clone(
             key: _encode_eval_set(value, classes) if key.endswith("eval_set") else value
             for key, value in fit_params.items()
         }
-    if offset := [key for key in fit_params if key.rpartition("__")[2] in _OFFSETS]:
+    if offset := list(filter(is_offset, fit_params)):
         warn_user(
             f"the model is fitted with {offset[0]}, which is not part of the model: the decomposition does not include "
             "it. FeatureRemover.predict takes it as offset="
@@ -168,6 +168,11 @@ def _fit_clone(
     elif weight is not None:
         fit_params = {**fit_params, **_weight_params(unfitted, weight)}
     return unfitted.fit(X, y, **fit_params), classes
+
+
+def is_offset(name: str) -> bool:
+    """Return whether a parameter of ``fit`` is an offset of rows; in a pipeline the step's name comes first."""
+    return name.rpartition("__")[2] in _OFFSETS
 
 
 def _check_target(X: Any, y: Any, classifies: bool, encode: bool) -> tuple[NDArray[Any], NDArray[Any] | None]:

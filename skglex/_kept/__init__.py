@@ -1,27 +1,31 @@
 """Keep components as tables: predict from them, edit them, and say whether their sum is monotone."""
 
-from skglex._kept._choice import (
-    importances_of,
-    keep,
-    listed_or_pairs,
-    names_of,
-    resolve_terms,
-    strongest,
-)
+from skglex._kept._choice import keep, listed_or_pairs, names_of, resolve_terms, strongest
+from skglex._kept._edits import apply_edit, check_edits
 from skglex._kept._kept_components import KeptComponents, Rest, Term
+from skglex._kept._monotonicity import Monotonicity, Violation, monotonicity_of
+from skglex._kept._refit import Problem, lasso_order, refit_weights
 from skglex._kept._term_sum import TermSum, merge_equal_bins, name_outputs, term_sum
 
 __all__ = [
     "KeptComponents",
+    "Monotonicity",
+    "Problem",
     "Rest",
     "Term",
     "TermSum",
+    "Violation",
+    "apply_edit",
+    "check_edits",
     "importances_of",
     "keep",
+    "lasso_order",
     "listed_or_pairs",
     "merge_equal_bins",
+    "monotonicity_of",
     "name_outputs",
     "names_of",
+    "refit_weights",
     "resolve_terms",
     "strongest",
     "term_sum",

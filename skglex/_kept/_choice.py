@@ -106,6 +106,7 @@ def keep(
         A table would be too large.
     """
     ensemble = view.source.ensemble
+    whole = not dropped and (everything or remainder)
     if everything and not remainder and not _all_tabulated(view):
         kept, remainder = [members for members in kept if len(members) <= 2], True
     with warnings.catch_warnings():
@@ -115,7 +116,7 @@ def keep(
         if remainder:
             out = tuple(_take_table(view, members) for members in dropped)
             rest = Rest(LeafSum(ensemble), view.intercept, (*terms, *out))
-    return KeptComponents(view.intercept, terms, view.grid, rounding_of_tables(ensemble), rest)
+    return KeptComponents(view.intercept, terms, view.grid, rounding_of_tables(ensemble), rest, whole)
 
 
 def _all_tabulated(view: Explained) -> bool:

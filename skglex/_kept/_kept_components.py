@@ -85,6 +85,8 @@ class KeptComponents:
         Bound on the rounding of any sum of the model's tables, from which the certificate of monotonicity starts.
     rest : Rest, or None
         The model itself, if what has no table stays in the prediction.
+    whole : bool
+        Whether the prediction is that of the model: nothing was left out or edited.
     """
 
     intercept: NDArray[np.float64]
@@ -92,6 +94,7 @@ class KeptComponents:
     grid: Grid
     rounding: NDArray[np.float64] = field(repr=False)
     rest: Rest | None = None
+    whole: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         return without_cached(self)
@@ -143,6 +146,10 @@ class KeptComponents:
         """Return the position of the term of some features, None if there is none."""
         return next((i for i, term in enumerate(self.terms) if term.members == members), None)
 
+    def take(self, positions: NDArray[np.int64]) -> KeptComponents:
+        """Return a copy with some of the terms; what the others add is gone."""
+        return replace(self, terms=tuple(self.terms[i] for i in positions), whole=False)
+
     def with_values(
         self,
         values: Mapping[int, NDArray[np.float64]],
@@ -152,7 +159,9 @@ class KeptComponents:
         terms = tuple(
             replace(term, values=values[i]) if i in values else term for i, term in enumerate(self.terms)
         )
-        return replace(self, terms=terms, intercept=self.intercept if intercept is None else intercept)
+        return replace(
+            self, terms=terms, intercept=self.intercept if intercept is None else intercept, whole=False
+        )
 
 
 def _join_terms(terms: tuple[Term, ...], grid: Grid, n_outputs: int) -> GivenTables:

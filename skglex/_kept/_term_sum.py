@@ -120,7 +120,7 @@ class TermSum:
         raise ValueError(
             f"{name} writes tables of components, but {part} of the margin is in the remainder, which has no tables. "
             "Leave it out with ComponentModel(..., remainder=False), list more components with max_interaction, or use "
-            "to_onnx or to_xgboost, which write the remainder as trees"
+            "to_onnx or to_xgboost of ComponentModel(..., remainder=True), which write the remainder as trees"
         )
 
     def require_cells(self, name: str, limit: int) -> None:

@@ -269,7 +269,7 @@ def mean_absolute(bins, weight, layout, tables, chosen, out):
 
 @kernel
 def add_values(bins, layout, tables, n_outputs, chosen, row, factor, r0, r1, out):
-    """Add multiples of the chosen components to sums at rows; those of output o are at ``row + o * step`` of ``out``."""
+    """Add multiples of the chosen components to sums at rows; output o's are at ``row + o * step`` of ``out``."""
     cell = np.empty(BLOCK, np.int64)
     step = out.shape[0] // n_outputs
     for i in range(chosen.shape[0]):

@@ -56,8 +56,9 @@ def to_xgboost(model: Any) -> xgb.Booster:
     Notes
     -----
     A value that counts as missing is not part of a booster: pass it with the rows, as
-    ``xgboost.DMatrix(X, missing=-999)``. XGBoost casts values to float32 before it compares them. The booster of a model
-    that compares in float64 (LightGBM, histogram boosting) can send float64 values next to a threshold the other way.
+    ``xgboost.DMatrix(X, missing=-999)``. XGBoost casts values to float32 before it compares them. The booster of a
+    model that compares in float64 (LightGBM, histogram boosting, planted forests) sends values the other way that are
+    not equal to a threshold, but are the same float32.
 
     Examples
     --------
@@ -127,7 +128,8 @@ def _template(terms: TermSum) -> dict[str, Any]:
     import xgboost as xgb
 
     _check_missing(terms)
-    model = getattr(terms.view.fitted, "model", None) if terms.kept is not None else None
+    # Stored components know no model.
+    model = terms.view.fitted.model if hasattr(terms.view.estimator, "fit") else None
     if isinstance(model, (xgb.Booster, xgb.XGBModel)):
         content = booster_json(trees_used_by_predict(model))
         return as_gbtree(content, None if terms.view.fitted.preprocess is None else terms.feature_names)[0]
@@ -136,10 +138,10 @@ def _template(terms: TermSum) -> dict[str, Any]:
     categorical = {*terms.grid.features[terms.grid.categorical].tolist(), *terms.spec.categories}
     types = ["c" if j in categorical else "float" for j in range(n)]
     parameters = {"objective": objective, "base_score": base_score}
-    label = np.ones((1, n_outputs))
+    label: NDArray[np.float64] = np.ones((1, n_outputs))
     if objective == "multi:softprob":
         parameters["num_class"] = n_outputs
-        label = np.zeros(1)
+        label = np.zeros((1, 1))
     data = xgb.DMatrix(np.zeros((1, n)), label, feature_types=types, enable_categorical=True)
     content = booster_json(xgb.train(parameters, data, num_boost_round=0))
     return as_gbtree(content, terms.feature_names if terms.named else None)[0]
@@ -263,10 +265,13 @@ def _threshold(grid: Grid, used_feature: int, cut: int) -> float:
         return -np.inf
     if cut > len(grid.cuts_of(used_feature)):
         return np.inf
-    edge = grid.edges(used_feature)[cut - 1]
     with np.errstate(over="ignore"):
-        single = np.float32(edge)
-        return float(np.nextafter(single, np.float32(np.inf)) if single < edge else single)
+        if grid.as_float32:
+            # An edge is the smallest float64 that is cast to the float32 in question.
+            return float(np.float32(grid.edges(used_feature)[cut - 1]))
+        # Both sides of the comparison are cast, so that a number that is equal to the threshold stays on its side.
+        single = np.float32(grid.cuts_of(used_feature)[cut - 1])
+        return float(np.nextafter(single, np.float32(np.inf)) if grid.less_equal else single)
 
 
 def _categories(split_type: list[int], lists: list[list[int]]) -> _Tree:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition import Explained
+from skglex._input import InputSpec
 from skglex._kept import Term, TermSum, term_sum
-from skglex._leaves import Background, Grid
+from skglex._leaves import Background
 from skglex._utils import budgets, import_optional, warn_user
 from skglex.components import Axis
 
@@ -28,7 +29,7 @@ def to_ebm(model: Any) -> Any:
 
     Parameters
     ----------
-    model : ComponentModel, GlexDecomposer or StoredComponents
+    model : ComponentModel or GlexDecomposer
         A fitted model or decomposer without ``feature_groups``. A component model has neither a remainder nor terms of
         a higher order.
 
@@ -37,8 +38,9 @@ def to_ebm(model: Any) -> Any:
     ExplainableBoostingRegressor or ExplainableBoostingClassifier
         The EBM has the model's columns. Its cuts are the smallest float64 values that the model sends right; the
         model may compare in float32. The bins of a term have the weights of the background. Scores are on the margin
-        scale. Their standard deviations are 0, since there is one model and not a bag of models. Categories that the
-        model does not split on share one bin, which is called ``DPOther`` in the plots.
+        scale. Their standard deviations are 0, since there is one model and not a bag of models. If the model refuses
+        categories that it has never seen, the categories that it does not split on share one bin, which is called
+        ``DPOther`` in the plots.
 
     Raises
     ------
@@ -85,8 +87,8 @@ def to_ebm(model: Any) -> Any:
     ebm.bins_ = bins
     ebm.term_features_ = members
     ebm.term_names_ = [" & ".join(names[j] for j in term) for term in members]
-    ebm.term_scores_ = [_scores(c, bins, term) for c, term in zip(terms, members)]
-    ebm.bin_weights_ = [_bin_weights(view.grid, background, bins, term) for term in members]
+    ebm.term_scores_ = [_scores(c, bins, term, whole.spec) for c, term in zip(terms, members)]
+    ebm.bin_weights_ = [_bin_weights(view, background, bins, term) for term in members]
     ebm.standard_deviations_ = [np.zeros_like(scores) for scores in ebm.term_scores_]
     ebm.bagged_scores_ = [scores[None] for scores in ebm.term_scores_]
     ebm.bag_weights_ = np.array([background.total])
@@ -181,9 +183,13 @@ def _bin_levels(view: Explained, terms: list[Term], members: list[tuple[int, ...
                 categories[j] = axis.edges
             else:
                 edges[j][len(term) - 1].append(axis.edges)
-    # Categorical features without a split are in no term, but must not become numeric.
     for j, values in view.source.input.categories.items():
-        categories.setdefault(j, values)
+        if _unseen_is_missing(view.source.input):
+            # Categories that the model knows but does not split on differ from those that it has never seen.
+            categories[j] = values
+        else:
+            # Categorical features without a split are in no term, but must not become numeric.
+            categories.setdefault(j, values)
     bins: list[list[Any]] = []
     for j in range(n_features):
         if j in categories:
@@ -194,6 +200,11 @@ def _bin_levels(view: Explained, terms: list[Term], members: list[tuple[int, ...
         )
         bins.append([main, pairs] if edges[j][1] else [main])
     return bins
+
+
+def _unseen_is_missing(spec: InputSpec) -> bool:
+    """Return whether categories that the model has never seen count as missing."""
+    return spec.unknown_is_missing or spec.by_value
 
 
 def _as_text(value: Any) -> str:
@@ -232,35 +243,41 @@ def _bounds(level: Any) -> tuple[float, float]:
     return float(level[0]), float(level[-1])
 
 
-def _scores(component: Term, bins: list[list[Any]], term: tuple[int, ...]) -> NDArray[np.float64]:
+def _scores(
+    component: Term, bins: list[list[Any]], term: tuple[int, ...], spec: InputSpec
+) -> NDArray[np.float64]:
     """Return the table of a component over the bins of its term."""
     scores = component.values
     for i, (axis, j) in enumerate(zip(component.axes, term)):
-        scores = np.take(scores, _table_bins(axis, _level(bins, j, len(term))), axis=i)
+        unseen = axis.missing if j in spec.categories and _unseen_is_missing(spec) else axis.missing - 1
+        scores = np.take(scores, _table_bins(axis, _level(bins, j, len(term)), unseen), axis=i)
     return np.ascontiguousarray(scores)
 
 
-def _table_bins(axis: Axis, level: Any) -> NDArray[np.int64]:
-    """Return for every bin of a level the bin of the component's table."""
+def _table_bins(axis: Axis, level: Any, unseen: int) -> NDArray[np.int64]:
+    """Return for every bin of a level the bin of the component's table; ``unseen`` is that of unseen categories."""
     if axis.categorical:
-        other = axis.missing - 1
-        return np.array([axis.missing, *range(len(level)), other])
+        position = {_as_text(value): i for i, value in enumerate(axis.edges.tolist())}
+        return np.array([axis.missing, *(position.get(text, axis.missing - 1) for text in level), unseen])
     inner = np.searchsorted(axis.edges, level, side="right")
     # The last bin is for values that are not numbers; they count as missing.
     return np.array([axis.missing, 0, *inner, axis.missing])
 
 
 def _bin_weights(
-    grid: Grid, background: Background, bins: list[list[Any]], term: tuple[int, ...]
+    view: Explained, background: Background, bins: list[list[Any]], term: tuple[int, ...]
 ) -> NDArray[Any]:
     """Return the weight of the background in every bin of a term."""
+    grid, categories = view.grid, view.source.input.categories
     shape = tuple(_n_bins(_level(bins, j, len(term))) for j in term)
     flat = np.zeros(len(background.weight), np.int64)
     for j, size in zip(term, shape):
         used_feature = int(np.searchsorted(grid.features, j))
         level = _level(bins, j, len(term))
         if grid.categorical[used_feature]:
-            term_bin = np.array([*range(1, len(level) + 1), size - 1, 0])
+            codes = grid.cuts_of(used_feature).astype(np.int64)
+            names = categories[j][codes] if j in categories else codes
+            term_bin = np.array([*(level[_as_text(name)] for name in names.tolist()), size - 1, 0])
         else:
             term_bin = np.array([1, *(1 + np.searchsorted(level, grid.edges(used_feature), side="right")), 0])
         flat = flat * size + term_bin[background.bins[used_feature]]

@@ -169,8 +169,10 @@ def _fill(sheet: Any, rows: list[Row]) -> None:
     for i, row in enumerate(rows):
         for j, value in enumerate(row):
             if value is not None:
-                cell = sheet.cell(i + 1, j + 1, value)
-                if isinstance(value, str):
-                    cell.data_type = "s"  # A category that begins with "=" is no formula.
+                number = type(value) in (int, float)
+                # openpyxl would write 16 digits of a number, which may be another float64.
+                cell = sheet.cell(i + 1, j + 1, repr(value) if number else value)
+                # A category that begins with "=" is no formula.
+                cell.data_type = "n" if number else "b" if isinstance(value, bool) else "s"
     for letter in "ABC":
         sheet.column_dimensions[letter].width = 18

@@ -68,8 +68,8 @@ def to_sql(
     -----
     A column of numbers is compared as double precision. A column of categories holds the categories if the model stores
     them, otherwise their codes. NULL and NaN are missing. A row that the model would refuse, for example one with an
-    unknown category of a data frame, has the prediction NULL. If the model is a pipeline, the table has the columns after
-    the preprocessing.
+    unknown category of a data frame, has the prediction NULL. If the model is a pipeline, the table has the columns
+    after the preprocessing.
 
     SQLite computes probabilities and exponentials only if it is compiled with its mathematical functions.
 
@@ -130,8 +130,8 @@ class _Statement:
         for i, term in enumerate(tables):
             query = self._with_table(query, f"{self.prefix}{i + 1}", term)
         for name, before in steps:
-            # SQLite would compute the margin anew wherever its name occurs.
-            materialized = True if self.dialect == "sqlite" else None
+            # These two would compute the margin anew wherever its name occurs.
+            materialized = True if self.dialect in ("postgres", "sqlite") else None
             query = query.with_(name, as_=before, materialized=materialized, copy=False)
         return str(query.sql(dialect=self.dialect, pretty=True)) + "\n"
 

@@ -22,7 +22,7 @@ _EQUALS_NAN = ("postgres", "snowflake")
 
 
 def write_number(value: float) -> str:
-    """Return a number as a literal of double precision; without an exponent, it would be a decimal in many databases."""
+    """Return a number as a literal of double precision: with an exponent, without which it may be a decimal."""
     text = repr(float(value))
     return text if "e" in text else f"{text}e0"
 
@@ -186,8 +186,8 @@ class BinWriter:
             return exp.cast(column, "double"), [self._number(value) for value in values]
         kinds = sorted({type(value).__name__ for value in values})
         raise ValueError(
-            f"the categories of {name!r} have the types {', '.join(kinds)}, but SQL compares texts, numbers or booleans. "
-            "Convert the column to text before training"
+            f"the categories of {name!r} have the types {', '.join(kinds)}, but SQL compares texts, numbers or "
+            "booleans. Convert the column to text before training"
         )
 
     # -- literals -----------------------------------------------------------------------------

@@ -119,4 +119,4 @@ def _count_cells(
 ) -> NDArray[np.float64]:
     cells = np.ravel_multi_index([m[background.bins[j]] for j, m in zip(used, maps)], shape)
     weight = background.weight / background.total
-    return np.bincount(cells, weight, int(np.prod(shape))).reshape(shape)
+    return np.asarray(np.bincount(cells, weight, int(np.prod(shape))).reshape(shape), dtype=np.float64)

@@ -64,7 +64,7 @@ def trees_of_sum(terms: TermSum, *, one_output: bool) -> tuple[NDArray[np.float6
     trees : list of TreeSum
     """
     grid, base, tables, trees = terms.grid, terms.intercept, terms.terms, []
-    if not terms.complete and (terms.kept is None or terms.kept.rest is None):
+    if terms.kept is None or terms.kept.rest is None:
         terms.require_complete("this export")
     elif not terms.complete:
         ensemble, rest = terms.view.source.ensemble, terms.kept.rest

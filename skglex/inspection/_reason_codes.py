@@ -207,7 +207,8 @@ def _reference_points(
         if reference not in ("mean", "best"):
             raise ValueError(f"reference must be 'mean', 'best' or a row; got {reference!r}")
         if reference == "mean":
-            return view.background.average(partial(_mean_points, points=points))
+            mean: NDArray[np.float64] = view.background.average(partial(_mean_points, points=points))
+            return mean
         sign = -1.0 if direction == "higher" else 1.0
         background = view.background.in_memory()
         rows = np.ascontiguousarray(background.bins[:, background.weight > 0])
@@ -215,11 +216,11 @@ def _reference_points(
             (sign * points(part)).max(axis=1)
             for _, _, part in iter_binned(rows, view.decomposition.n_players)
         ]
-        return sign * np.max(best, axis=0)
+        return np.asarray(sign * np.max(best, axis=0))
     rows = view.as_rows(reference)
     if rows.shape[0] != 1:
         raise ValueError(f"reference must be a single row; got {rows.shape[0]} rows")
-    return points(view.fitted.bins(view.check(rows), view.execution))[:, 0]
+    return np.asarray(points(view.fitted.bins(view.check(rows), view.execution))[:, 0])
 
 
 def _mean_points(
@@ -227,7 +228,7 @@ def _mean_points(
 ) -> NDArray[np.float64]:
     weight = background.weight / background.total
     chunks = iter_binned(background.bins, len(background.bins))
-    return np.sum([points(part) @ weight[first:last] for first, last, part in chunks], axis=0)
+    return np.asarray(np.sum([points(part) @ weight[first:last] for first, last, part in chunks], axis=0))
 
 
 def _as_reasons(
@@ -275,8 +276,8 @@ def _values_of(
     feature = np.array([int(np.flatnonzero(group_of == g)[0]) for g in range(n_reasons)])
     values = data[row, feature[reason]]
     if not texts and sizes.max() == 1:
-        return values
-    out = values.astype(object)
+        return np.asarray(values)
+    out: NDArray[Any] = values.astype(object)
     out[(sizes > 1)[reason]] = _GROUP
     for player, text in texts.items():
         if sizes[group_of[player]] == 1:
