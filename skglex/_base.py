@@ -432,6 +432,7 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
     @property
     def _response(self) -> Response:
         """Return the response of the margin, with the labels in the y passed to `fit`."""
+        check_is_fitted(self)
         return replace(self._fitted.source.response, classes=self.classes_ if is_classifier(self) else None)
 
     def _margin(self, X: Any, offset: Any = None) -> NDArray[np.float64]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
@@ -34,7 +33,7 @@ from skglex._kept import (
     resolve_terms,
     strongest,
 )
-from skglex._prefit import is_offset
+from skglex._prefit import is_offset, require_target
 from skglex._utils import Execution, budgets, restore_on_failure
 from skglex.components import Axis, Component, Components, Edit
 from skglex.exceptions import RemainderWarning
@@ -166,6 +165,7 @@ class ComponentModel(BaseMarginPredictor):
 
     def _decompose(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Explained:
         """Fit the decomposer, and take over what it knows of the model and of the rows."""
+        require_target(self.estimator, self.prefit, y, type(self).__name__)
         with warnings.catch_warnings():
             if self.remainder:
                 warnings.simplefilter("ignore", RemainderWarning)
@@ -217,9 +217,8 @@ class ComponentModel(BaseMarginPredictor):
         """Multiply every table by a weight; drop the terms whose weight is zero."""
         kept = self._kept
         problem, factor = rows.problem(kept)
-        seed = check_random_state(self.random_state).randint(2**31)
         assert self.refit is not None
-        intercept, weights = refit_weights(problem, self.refit, factor * kept.intercept, seed)
+        intercept, weights = refit_weights(problem, self.refit, factor * kept.intercept)
         self.term_weights_ = {term.name: float(weight) for term, weight in zip(kept.terms, weights)}
         kept = kept.with_values(
             {i: weight * term.values for i, (term, weight) in enumerate(zip(kept.terms, weights))},

@@ -108,18 +108,23 @@ def resolve_estimator(
     """
     if uses_prefit(estimator, prefit, y):
         return _use_as_is(estimator, prefit, X, y, fit_params), None
-    if y is None and get_tags(estimator).target_tags.required:
-        raise ValueError(
-            f"{type(owner).__name__} requires y to be passed, but the target y is None: the estimator is not fitted "
-            "(clones never are). Pass y, or keep a fitted model as it is with "
-            "sklearn.frozen.FrozenEstimator(estimator)"
-        )
+    require_target(estimator, prefit, y, type(owner).__name__)
     if prefit == "auto" and is_fitted(estimator):
         warn_user(
             f"y was passed, so the {type(estimator).__name__} is cloned and fitted again, although it is fitted. To "
             "keep it as it is, pass sklearn.frozen.FrozenEstimator(estimator) or prefit=True"
         )
     return _fit_clone(estimator, X, y, weight, fit_params, owner)
+
+
+def require_target(estimator: Any, prefit: str | bool, y: Any, owner: str) -> None:
+    """Raise if an estimator has to be fitted, but there is no target; ``owner`` names who asks."""
+    if y is None and not uses_prefit(estimator, prefit, y) and get_tags(estimator).target_tags.required:
+        raise ValueError(
+            f"{owner} requires y to be passed, but the target y is None: the estimator is not fitted "
+            "(clones never are). Pass y, or keep a fitted model as it is with "
+            "sklearn.frozen.FrozenEstimator(estimator)"
+        )
 
 
 def _use_as_is(estimator: Any, prefit: str | bool, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:

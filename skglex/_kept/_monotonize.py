@@ -53,7 +53,7 @@ def monotonize(
             "train on fewer bins (max_bin)"
         )
     values = [sign * term.values for term in terms]
-    change = _joint if joint else _each
+    change = _joint if joint and len(terms) > 1 else _each  # A single table is monotone by itself.
     for output in range(values[0].shape[-1]):
         tables = [
             _Numbers(term, column, table[..., output], weight)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 from sklearn.linear_model import Lasso, lars_path
-from sklearn.model_selection import KFold
 
 from skglex._response import split_link
 
@@ -23,9 +22,10 @@ _LOSSES = {
     "exponential": "poisson",
     "softmax": "softmax",
 }
-# Strengths of the penalty that cross-validation chooses from, relative to the largest that has an effect.
-_STRENGTHS = np.logspace(0, -4, 9)
-_FOLDS, _MOST_STEPS, _TOLERANCE = 5, 50, 1e-10
+# Strength of each penalty, relative to one that leaves hardly any freedom. Both are so weak that they only stop weights
+# of components that do nearly the same from growing against each other, or end those that do nothing.
+_STRENGTHS = {"ridge": 1e-3, "lasso": 1e-2}
+_MOST_STEPS, _TOLERANCE = 50, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +70,6 @@ class Problem:
         if loss == "logistic" and not ((target >= 0) & (target <= 1)).all():
             raise ValueError(f"y must be from 0 to 1 for the inverse link {link!r}")
         return cls(loss, factor * columns, factor * fixed, target, weight / weight.sum()), factor
-
-    def take(self, rows: NDArray[np.int64]) -> Problem:
-        """Return the problem of some rows."""
-        weight = self.weight[rows]
-        return Problem(
-            self.loss,
-            self.columns[:, :, rows],
-            self.fixed[:, rows],
-            self.target[:, rows],
-            weight / weight.sum(),
-        )
 
     def margin(self, intercept: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the margin of every row and output."""
@@ -137,26 +126,19 @@ class Problem:
 
 
 def refit_weights(
-    problem: Problem, kind: str, intercept: NDArray[np.float64], seed: int
+    problem: Problem, kind: str, intercept: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return new intercepts, and a weight for each component.
 
-    ``"ridge"`` shrinks the weights towards one, their value in the model. ``"lasso"`` shrinks them towards zero. Five
-    folds of the rows choose the strength.
+    ``"ridge"`` shrinks the weights towards one, their value in the model. ``"lasso"`` shrinks them towards zero.
     """
-    n_rows, n_terms = len(problem.weight), problem.columns.shape[1]
-    start = intercept, np.ones(n_terms)
-    if not n_terms:
-        return _minimise(problem, kind, 0.0, start)
-    largest = _largest_strength(problem, kind)
-    loss = np.zeros(len(_STRENGTHS))
-    if n_rows >= 2 * _FOLDS:
-        for train, test in KFold(_FOLDS, shuffle=True, random_state=seed).split(np.arange(n_rows)):
-            part, rest, found = problem.take(train), problem.take(test), start
-            for i, strength in enumerate(_STRENGTHS):
-                found = _minimise(part, kind, strength * largest, found)
-                loss[i] += rest.mean_loss(*found)
-    return _minimise(problem, kind, float(_STRENGTHS[np.argmin(loss)]) * largest, start)
+    start = intercept, np.ones(problem.columns.shape[1])
+    if not len(start[1]) or not np.isfinite(problem.margin(*start)).all():
+        return start
+    found, weights = _minimise(problem, kind, _STRENGTHS[kind] * _largest_strength(problem, kind), start)
+    if problem.loss == "softmax":  # A number that is added to all intercepts changes nothing.
+        found = found - (found - intercept).mean()
+    return found, weights
 
 
 def _largest_strength(problem: Problem, kind: str) -> float:
@@ -215,26 +197,30 @@ def _newton_step(
     n_outputs: int,
 ) -> NDArray[np.float64]:
     """Return the step to the minimum of the quadratic approximation and the penalty."""
-    hessian = hessian + 1e-12 * np.diag(np.diag(hessian).mean() + np.zeros(len(hessian)))
     free = slice(0, n_outputs)
     if np.isinf(strength):
         step = np.zeros(len(gradient))
-        step[free] = np.linalg.solve(hessian[free, free], -gradient[free])
+        step[free] = _solve(hessian[free, free], -gradient[free])
         return step
     if kind == "ridge":
         penalty = np.concatenate([np.zeros(n_outputs), strength * scale**2])
         pull = penalty * np.concatenate([np.zeros(n_outputs), weights - 1])
-        return np.asarray(np.linalg.solve(hessian + np.diag(penalty), -gradient - pull))
+        return np.asarray(_solve(hessian + np.diag(penalty), -gradient - pull))
     root, target = _as_least_squares(gradient, hessian, weights, scale, n_outputs)
     alpha = strength / len(root)
     lasso = Lasso(alpha=max(alpha, 1e-15), fit_intercept=False, tol=1e-10, max_iter=100_000)
     change = lasso.fit(root, target).coef_ / scale - weights
     return np.concatenate(
         [
-            np.linalg.solve(hessian[free, free], -gradient[free] - hessian[free, n_outputs:] @ change),
+            _solve(hessian[free, free], -gradient[free] - hessian[free, n_outputs:] @ change),
             change,
         ]
     )
+
+
+def _solve(matrix: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Solve a symmetric system, which may be singular: the shortest of the least-squares solutions."""
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-13)[0])
 
 
 def _as_least_squares(
@@ -249,7 +235,7 @@ def _as_least_squares(
     Its variables are the weights times the scales.
     """
     free, rest = slice(0, n_outputs), slice(n_outputs, None)
-    solved = np.linalg.solve(hessian[free, free], np.column_stack([hessian[free, rest], gradient[free]]))
+    solved = _solve(hessian[free, free], np.column_stack([hessian[free, rest], gradient[free]]))
     reduced = hessian[rest, rest] - hessian[rest, free] @ solved[:, :-1]
     slope = gradient[rest] - hessian[rest, free] @ solved[:, -1]
     reduced = reduced / np.outer(scale, scale)
@@ -263,7 +249,6 @@ def lasso_order(problem: Problem, intercept: NDArray[np.float64], n_terms: int) 
     """Return the first components to enter the lasso's path, in a quadratic approximation at the model itself."""
     scale, ones = problem.scales(), np.ones(problem.columns.shape[1])
     gradient, hessian = problem.derivatives(intercept, ones)
-    hessian += 1e-12 * np.diag(np.diag(hessian).mean() + np.zeros(len(hessian)))
     root, target = _as_least_squares(gradient, hessian, ones, scale, len(intercept))
     _, active, _ = lars_path(root, target, method="lar", max_iter=n_terms)
     return np.asarray(active[:n_terms], dtype=np.int64)

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skglex._decomposition import Decomposition, average_out
 from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.bitsets import count_ones, fill_bits, rank_bins
+from skglex._kernels.component_tables import add_values
 from skglex._kernels.leaf_extraction import measure_trees
 from skglex._leaves import Background, LeafGames, LeafSum, PathDependent, assign_players, group_patterns
 from skglex._leaves._patterns import GROUP_BITS
@@ -262,7 +263,7 @@ def decompose(plain, players, weighting, max_order):
 @pytest.mark.parametrize("max_order", [1, 6])
 @weightings
 def test_tables(plain, players, weighting, max_order):
-    """Test `map_bins`, `add_corners`, `sum_corners` and `look_up`."""
+    """Test `map_bins`, `add_corners`, `sum_corners`, `look_up` and `add_values`."""
     listed = decompose(plain, players, weighting, max_order).listed
     index, tables = listed.index, listed.tables(DEFAULT_EXECUTION)
     expected = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
@@ -270,6 +271,17 @@ def test_tables(plain, players, weighting, max_order):
     out = np.empty((len(index.sets) * plain.ensemble.n_outputs, plain.bins.shape[1]))
     every = np.arange(len(index.sets))
     tables.look_up(plain.bins, every, every, plain.ensemble.n_outputs, out, DEFAULT_EXECUTION)
+    sums, factor = (
+        np.zeros((2 * plain.ensemble.n_outputs, plain.bins.shape[1])),
+        np.linspace(-1, 2, len(every)),
+    )
+    args = plain.bins, tables.layout, tables.values, plain.ensemble.n_outputs
+    for half in (slice(None), slice(0, None, 2)):  # Some components are added twice.
+        add_values(*args, every[half], every[half] % 2, factor[half], 0, plain.bins.shape[1], sums)
+    for s in range(2):
+        items = [c for c in every if c % 2 == s] + [c for c in every[::2] if c % 2 == s]
+        plain_sum = sum((factor[c] * out[c :: len(every)] for c in items), np.zeros(sums[s::2].shape))
+        assert_allclose(sums[s::2], plain_sum, rtol=0, atol=plain.atol * 10)
     for c, members in enumerate(index.sets):
         layout, axes = tables.layout, range(*tables.layout.axes.ptr[c : c + 2])
         assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
@@ -321,14 +333,18 @@ def test_sums_by_order(plain, players, weighting, n_orders):
 
 
 @pytest.mark.parametrize("pairs", [False, True], ids=["values", "interactions"])
-@pytest.mark.parametrize("rows_at_a_time", [None, 1, 40], ids=["tables", "row by row", "leaf by leaf"])
+@pytest.mark.parametrize(
+    "rows_at_a_time", [None, 1, 40, 4000], ids=["tables", "row", "states of rows", "all states"]
+)
 @weightings
 def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time):
     """Test Shapley values, the mean gain over all orders of the players.
 
     By `shapley_tables` with `accumulate`; for one row by `add_shapley_by_quadrature` (`solve_by_quadrature`) or
     `add_shapley_by_comparison` (`solve_by_comparison`); for many rows by the same kernels from sums over subsets
-    (`sums_are_cheaper`, `comparison_cost`, `weights_of_rows`, `weights_of_ratios`, `fill_sums`, `add_from_sums`).
+    (`sums_are_cheaper`, `comparison_cost`, `weights_of_rows`, `weights_of_ratios`, `fill_sums`, `rows_of_leaf`,
+    `add_from_sums`) in clusters of leaves (`cluster_space`, `grow_cluster`, `clear_cluster`, `find_codes`,
+    `count_background`, `find_met_players`, `weights_of_states`, `columns_of_leaf`, `add_table_to_rows`).
     """
     decomposition = decompose(plain, players, weighting, 6)
     n = decomposition.n_players
@@ -336,11 +352,13 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time):
     if rows_at_a_time is not None:
         leaves = np.flatnonzero(players.n_players > pairs)
         got = np.zeros((plain.ensemble.n_outputs * n ** (1 + pairs), plain.bins.shape[1]))
+        # Rows are repeated until there are enough of them.
+        repeated = np.tile(plain.bins, -(-rows_at_a_time // plain.bins.shape[1]))
         for start in range(0, plain.bins.shape[1] if len(leaves) else 0, rows_at_a_time):
-            rows = slice(start, start + rows_at_a_time)
-            part = np.zeros_like(got[:, rows])
-            sums._add_without_tables(leaves, plain.bins[:, rows].copy(), part, DEFAULT_EXECUTION)
-            got[:, rows] = part
+            bins = np.ascontiguousarray(repeated[:, start : start + rows_at_a_time])
+            part = np.zeros((len(got), bins.shape[1]))
+            sums._add_without_tables(leaves, bins, part, DEFAULT_EXECUTION)
+            got[:, start : start + rows_at_a_time] = part[:, : plain.bins.shape[1]]
         got = got.reshape(plain.ensemble.n_outputs, *(n,) * (1 + pairs), plain.bins.shape[1])
     else:
         got = sums(plain.bins)
