@@ -18,6 +18,8 @@ from skglex.export._tables import cell_shares, on_scale, value_name
 MISSING = "(missing)"
 _MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14
 _LONGEST_TITLE = 31
+# Excel shows up to six decimals of the numbers, and keeps all.
+_SHOWN = "0.0#####"
 _FORBIDDEN = re.compile(r"[\[\]:*?/\\']")
 Row = list[Any]
 
@@ -174,5 +176,7 @@ def _fill(sheet: Any, rows: list[Row]) -> None:
                 cell = sheet.cell(i + 1, j + 1, repr(value) if number else value)
                 # A category that begins with "=" is no formula.
                 cell.data_type = "n" if number else "b" if isinstance(value, bool) else "s"
+                if isinstance(value, float):
+                    cell.number_format = _SHOWN
     for letter in "ABC":
         sheet.column_dimensions[letter].width = 18

@@ -170,15 +170,20 @@ class _Statement:
         )
         keys = [f"c{i + 1}" for i in range(len(shape))]
         points = [f"p{o + 1}" for o in range(n_outputs)]
-        columns = ", ".join([*keys, *points])
+        columns = [*keys, *points]
+        source = f"(VALUES\n{rows}) AS v({', '.join(columns)})"
         if self.dialect == "sqlite":
-            return query.with_(f"{name}({columns})", as_=exp.Var(this=f"VALUES\n{rows}"), copy=False)
-        source = f"(VALUES\n{rows}) AS v({columns})"
-        if self.dialect == "bigquery":
+            # SQLite names the columns of values itself.
+            columns = [f"column{i + 1}" for i in range(len(columns))]
+            source = f"(VALUES\n{rows})"
+        elif self.dialect == "bigquery":
             types = ", ".join([*(f"{key} INT64" for key in keys), *(f"{p} FLOAT64" for p in points)])
             source = f"UNNEST(ARRAY<STRUCT<{types}>>[\n{rows}]) AS v"
         # Some databases read numbers with a point as decimals.
-        doubles = [exp.alias_(exp.cast(exp.column(p), "double"), p) for p in points]
-        table = exp.select(*map(exp.column, keys), *doubles).from_(exp.Var(this=source))
+        selected = [
+            exp.alias_(exp.cast(exp.column(column), "double" if alias in points else "int"), alias)
+            for column, alias in zip(columns, [*keys, *points])
+        ]
+        table = exp.select(*selected).from_(exp.Var(this=source))
         table.add_comments([f"{name}: {term.name}"])
         return query.with_(name, as_=table, copy=False)

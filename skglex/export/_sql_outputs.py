@@ -91,8 +91,8 @@ def _softplus(m: str) -> str:
 
 
 def _softmax(margins: list[str]) -> list[str]:
-    powers = [f"EXP({m} - GREATEST({', '.join(margins)}))" for m in margins]
-    return [f"{power} / ({' + '.join(powers)})" for power in powers]
+    # Differences of margins need no largest margin, which not all databases can compute.
+    return [f"1e0 / ({' + '.join(f'EXP({other} - {m})' for other in margins)})" for m in margins]
 
 
 def _probability(margins: list[str]) -> list[str]:

@@ -28,9 +28,8 @@ def as_table(rows):
     """Return rows as a table of a database: with names, and with texts for categories."""
     if not isinstance(rows, pd.DataFrame):
         rows = pd.DataFrame(rows, columns=[f"x{i}" for i in range(rows.shape[1])])
-    return rows.astype({c: object for c in rows if rows[c].dtype == "category"}).assign(
-        id=np.arange(len(rows))
-    )
+    texts = [c for c in rows if not pd.api.types.is_numeric_dtype(rows[c])]
+    return rows.astype(dict.fromkeys(texts, object)).assign(id=np.arange(len(rows)))
 
 
 def run_duckdb(statement, rows):
@@ -97,7 +96,7 @@ def test_names_of_tables_and_columns():
     )
     with duckdb.connect() as connection:
         connection.execute("CREATE SCHEMA mine")
-        connection.register("frame", rows.assign(margin=np.arange(len(rows))))
+        connection.register("frame", as_table(rows).assign(margin=np.arange(len(rows))))
         connection.execute('CREATE TABLE mine."points_1" AS SELECT * FROM frame')
         found = connection.execute(statement).fetchall()
     assert len(found) == len(rows)

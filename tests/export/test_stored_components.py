@@ -292,7 +292,7 @@ def test_component_model_with_a_remainder(tmp_path):
     model.save(tmp_path / "model.zip")
     stored = ComponentModel.load(tmp_path / "model.zip")
     assert not stored.complete
-    with pytest.warns(RemainderWarning, match="components left out of the file"):
+    with pytest.warns(RemainderWarning, match="left components out of the file"):
         left_out = model.margin(X) - stored.margin(X)
     assert stored.remainder_share == pytest.approx(left_out.var() / model.margin(X).var())
     assert stored.remainder_share > 0.01
