@@ -4,7 +4,7 @@ from skglex._kept._choice import keep, listed_or_pairs, names_of, resolve_terms,
 from skglex._kept._edits import apply_edit, check_edits
 from skglex._kept._kept_components import KeptComponents, Rest, Term
 from skglex._kept._monotonicity import Monotonicity, Violation, monotonicity_of
-from skglex._kept._refit import Problem, lasso_order, refit_weights
+from skglex._kept._refit import Problem, lasso_terms, refit_weights
 
 __all__ = [
     "KeptComponents",
@@ -16,7 +16,7 @@ __all__ = [
     "apply_edit",
     "check_edits",
     "keep",
-    "lasso_order",
+    "lasso_terms",
     "listed_or_pairs",
     "monotonicity_of",
     "names_of",
