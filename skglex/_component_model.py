@@ -25,7 +25,7 @@ from skglex._kept import (
     apply_edit,
     check_edits,
     keep,
-    lasso_order,
+    lasso_terms,
     listed_or_pairs,
     monotonicity_of,
     names_of,
@@ -155,7 +155,9 @@ class ComponentModel(BaseMarginPredictor):
         if partitions_of(X, sample_weight) is None:
             some = take_rows(view.as_rows(X), self._fitted.background_rows[:_OUTPUT_ROWS])
         self._check_output(self._fitted.check(some, self))
-        rows = None if y is None else _Rows(self, X, y, sample_weight, fit_params)
+        rows = None
+        if partitions_of(X, sample_weight) is None:
+            rows = _Rows(self, X, y, sample_weight, fit_params)
         self._kept = self._keep(view, rows)
         if self.refit is not None:
             self._refit_weights(self._require(rows, f"refit={self.refit!r}"))
@@ -209,9 +211,9 @@ class ComponentModel(BaseMarginPredictor):
         if self.selection == "importance":
             return keep(view, strongest(view, chosen, self.n_terms), dropped, **how)
         kept = keep(view, chosen, dropped, **how)
-        problem, _ = self._require(rows, "selection='lasso'").problem(kept)
-        order = lasso_order(problem, kept.intercept, self.n_terms)
-        return keep(view, [kept.terms[i].members for i in sorted(order.tolist())], dropped, **how)
+        problem, _ = self._require(rows, "selection='lasso'").problem(kept, like_the_model=True)
+        chosen = [kept.terms[i].members for i in lasso_terms(problem, kept.intercept, self.n_terms)]
+        return keep(view, chosen, dropped, **how)
 
     def _refit_weights(self, rows: _Rows) -> None:
         """Multiply every table by a weight; drop the terms whose weight is zero."""
@@ -227,10 +229,10 @@ class ComponentModel(BaseMarginPredictor):
         self._kept = kept.take(np.flatnonzero(weights != 0))
 
     def _require(self, rows: _Rows | None, what: str) -> _Rows:
-        """Return the rows with targets; raise if there are none."""
+        """Return the rows; raise if they are in Dask partitions."""
         if rows is None:
             raise ValueError(
-                f"{what} needs y. Pass y to fit, and prefit=True if the estimator is fitted and should stay as it is"
+                f"{what} needs rows in memory, but X is a Dask collection. Draw a sample of its rows, and pass that"
             )
         return rows
 
@@ -769,49 +771,57 @@ class ComponentModel(BaseMarginPredictor):
 
 
 class _Rows:
-    """Hold rows with targets: the columns of a problem, and the score of the model as it is now."""
+    """Hold rows, and targets if there are any: the columns of a problem, and the score of the model as it is now."""
 
     def __init__(
         self, model: ComponentModel, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]
     ) -> None:
         self._model = model
-        self._X, self._y = model._view.as_rows(X), np.asarray(as_numpy(y))
-        check_consistent_length(self._X, self._y)
+        self._X = model._view.as_rows(X)
+        self._y = None if y is None else np.asarray(as_numpy(y))
+        if y is not None:
+            check_consistent_length(self._X, self._y)
         self._weight = None if sample_weight is None else as_numpy(sample_weight)
         self._offset = next((value for name, value in fit_params.items() if is_offset(name)), None)
 
     def score(self) -> float | None:
-        """Return the accuracy or the R² of the model, None if it has no score."""
-        if not hasattr(self._model, "score"):
+        """Return the accuracy or the R² of the model, None without targets, or if it has no score."""
+        if self._y is None or not hasattr(self._model, "score"):
             return None
         offset = {} if self._offset is None else {"offset": self._offset}
         return float(self._model.score(self._X, self._y, self._weight, **offset))
 
-    def problem(self, kept: KeptComponents) -> tuple[Problem, float]:
-        """Return the components at the rows with the targets, and the factor of the link."""
+    def problem(self, kept: KeptComponents, *, like_the_model: bool = False) -> tuple[Problem, float]:
+        """Return the components at the rows with the targets, and the factor of the link.
+
+        Without targets, or if the components should be like the model, its own predictions are the targets.
+        """
         model, n_terms, n_outputs = self._model, len(kept.terms), kept.n_outputs
-        execution, fitted = model._execution, model._fitted
-        X, y, n_rows = self._X, self._target(), self._X.shape[0]
+        view, fitted, n_rows = model._view, model._fitted, self._X.shape[0]
         weight = _check_sample_weight(self._weight, np.empty((n_rows, 0)), dtype=np.float64)
         offset = np.zeros((n_rows, n_outputs))
         if self._offset is not None:
             offset = model._shift(self._offset, (n_rows, n_outputs))
         most = max(1000, budgets.refit_numbers // max(n_terms * n_outputs, 1))
-        if n_rows > most:
-            chosen = np.unique(np.linspace(0, n_rows - 1, most).astype(int))
-            X, y, weight, offset = take_rows(X, chosen), y[:, chosen], weight[chosen], offset[chosen]
-        bins = fitted.bins(fitted.check(X, model), execution)
-        values = np.empty((n_outputs * n_terms, bins.shape[1]))
-        kept.tables.evaluate(bins, np.arange(n_terms), values, execution)
-        columns = values.reshape(n_outputs, n_terms, bins.shape[1])
-        fixed = offset.T
+        rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(int))
+        bins = fitted.bins(fitted.check(take_rows(self._X, rows), model), view.execution)
+        values = np.empty((n_outputs * n_terms, len(rows)))
+        kept.tables.evaluate(bins, np.arange(n_terms), values, view.execution)
+        columns, fixed = values.reshape(n_outputs, n_terms, len(rows)), offset[rows].T
+        of_model = None
+        if self._y is None or like_the_model:
+            of_model = view.decomposition.margins(bins, view.execution) + fixed
         if kept.rest is not None:
-            fixed = fixed + kept.margins(bins, execution) - kept.intercept[:, None] - columns.sum(axis=1)
-        return Problem.of(model._response.link, columns, fixed, y, weight)
+            others = kept.margins(bins, view.execution) - kept.intercept[:, None]
+            fixed = fixed + others - columns.sum(axis=1)
+        target = None if of_model is not None else self._target()[:, rows]
+        link = model._response.link
+        return Problem.of(link, columns, fixed, weight[rows], target=target, margin=of_model)
 
     def _target(self) -> NDArray[np.float64]:
         """Return the targets of every output: shape (n_outputs, n_rows)."""
         response, y = self._model._response, self._y
+        assert y is not None
         if response.classes is None or response.multilabel:
             target = y.reshape(len(y), -1).T.astype(np.float64)
         elif response.binary:

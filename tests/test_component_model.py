@@ -224,6 +224,21 @@ def test_refit_fits_better(remainder):
         assert lasso.score(FRAME, Y) >= refitted.score(FRAME, Y) - 0.02
 
 
+def test_refit_without_targets_is_like_the_model():
+    """With all components, the model needs no other weights; with few, they come closer to its predictions."""
+    target = (Y > 6).astype(int)
+    classifier = xgb.XGBClassifier(n_estimators=20, max_depth=2).fit(FRAME, target)
+    full = ComponentModel(classifier, refit="ridge").fit(FRAME)
+    assert np.allclose(list(full.term_weights_.values()), 1, atol=1e-6)
+    expected = classifier.predict_proba(FRAME)[:, 1]
+    loss = {}
+    for refit in (None, "ridge"):
+        few = ComponentModel(classifier, n_terms=2, selection="lasso", refit=refit).fit(FRAME)
+        p = few.predict_proba(FRAME)[:, 1]
+        loss[refit] = -np.mean(expected * np.log(p) + (1 - expected) * np.log(1 - p))
+    assert loss["ridge"] < loss[None]
+
+
 def test_metadata_routing():
     weight = np.linspace(0.1, 2, len(Y))
     with config_context(enable_metadata_routing=True):
@@ -241,8 +256,6 @@ def test_metadata_routing():
             {"drop": [("sex", "height")]},
             r"drop contains \('sex', 'height'\), but there is no feature 'height'",
         ),
-        ({"refit": "ridge"}, r"refit='ridge' needs y\. Pass y to fit, and prefit=True"),
-        ({"selection": "lasso", "n_terms": 2}, r"selection='lasso' needs y"),
         ({"edits": ["scale"]}, r"edits must be a sequence of skglex\.components\.Edit"),
         (
             {"edits": [Edit("scale", ("sex", "hours"), factor=2)], "n_terms": 1},
@@ -270,3 +283,5 @@ def test_dask():
     lazy = model.fit(rows)
     direct = clone(model).set_params(estimator=model.estimator).fit(FRAME.to_numpy())
     assert np.allclose(lazy.predict(rows).compute(), direct.predict(FRAME.to_numpy()), atol=SUMS)
+    with pytest.raises(ValueError, match="refit='ridge' needs rows in memory, but X is a Dask collection"):
+        ComponentModel(model.estimator, refit="ridge").fit(rows)

@@ -4,7 +4,7 @@ from skglex._kept._choice import keep, listed_or_pairs, names_of, resolve_terms,
 from skglex._kept._edits import apply_edit, check_edits
 from skglex._kept._kept_components import KeptComponents, Rest, Term
 from skglex._kept._monotonicity import Monotonicity, Violation, monotonicity_of
-from skglex._kept._refit import Problem, lasso_order, refit_weights
+from skglex._kept._refit import Problem, lasso_terms, refit_weights
 from skglex._kept._term_sum import TermSum, merge_equal_bins, name_outputs, term_sum
 
 __all__ = [
@@ -17,9 +17,8 @@ __all__ = [
     "Violation",
     "apply_edit",
     "check_edits",
-    "importances_of",
     "keep",
-    "lasso_order",
+    "lasso_terms",
     "listed_or_pairs",
     "merge_equal_bins",
     "monotonicity_of",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, lars_path
 
 from skglex._response import split_link
@@ -50,8 +52,12 @@ class Problem:
     weight: NDArray[np.float64]
 
     @classmethod
-    def of(cls, link: str, columns: Any, fixed: Any, target: Any, weight: Any) -> tuple[Problem, float]:
+    def of(
+        cls, link: str, columns: Any, fixed: Any, weight: Any, *, target: Any = None, margin: Any = None
+    ) -> tuple[Problem, float]:
         """Make a problem of the margins of a model with an inverse link; also return the factor of the link.
+
+        Without a target, it is what the loss expects at ``margin``, the margin of the model.
 
         Raises
         ------
@@ -65,6 +71,8 @@ class Problem:
                 f"{sorted(_LOSSES)}. Set refit=None and selection='importance'"
             )
         loss = _LOSSES[name]
+        if target is None:
+            target = _expected(loss, factor * margin)
         if loss == "poisson" and (target < 0).any():
             raise ValueError(f"y must not be negative for the inverse link {link!r}; got {target.min()}")
         if loss == "logistic" and not ((target >= 0) & (target <= 1)).all():
@@ -94,17 +102,10 @@ class Problem:
         self, intercept: NDArray[np.float64], weights: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return gradient and Hessian of the mean loss; the intercepts come first, then the weights."""
-        margin = self.margin(intercept, weights)
         n_outputs, n_terms = self.columns.shape[:2]
-        if self.loss == "squared":
-            mean, curvature = margin, np.ones_like(margin)
-        elif self.loss == "logistic":
-            mean = expit(margin)
-            curvature = mean * (1 - mean)
-        elif self.loss == "poisson":
-            mean = curvature = np.exp(np.minimum(margin, 500.0))
-        else:
-            mean = curvature = softmax(margin, axis=0)
+        mean = _expected(self.loss, self.margin(intercept, weights))
+        slope = {"squared": np.ones_like(mean), "logistic": mean * (1 - mean)}
+        curvature = slope.get(self.loss, mean)
         gradient = np.zeros(n_outputs + n_terms)
         hessian = np.zeros((n_outputs + n_terms,) * 2)
         mixed = np.zeros((n_outputs + n_terms, len(self.weight)))
@@ -123,6 +124,15 @@ class Problem:
         """Return the root of each component's mean square, which its penalty is in units of."""
         square = np.einsum("ocr,ocr,r->c", self.columns, self.columns, self.weight)
         return np.asarray(np.sqrt(np.where(square > 0, square, 1.0)))
+
+
+def _expected(loss: str, margin: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the target that a loss expects at a margin of shape (n_outputs, n_rows)."""
+    if loss == "logistic":
+        return np.asarray(expit(margin))
+    if loss == "poisson":
+        return np.exp(np.minimum(margin, 500.0))
+    return np.asarray(softmax(margin, axis=0)) if loss == "softmax" else margin
 
 
 def refit_weights(
@@ -245,10 +255,16 @@ def _as_least_squares(
     return root, np.linalg.lstsq(root.T, right, rcond=None)[0]
 
 
-def lasso_order(problem: Problem, intercept: NDArray[np.float64], n_terms: int) -> NDArray[np.int64]:
-    """Return the first components to enter the lasso's path, in a quadratic approximation at the model itself."""
+def lasso_terms(problem: Problem, intercept: NDArray[np.float64], n_terms: int) -> NDArray[np.int64]:
+    """Return the first components on the lasso's path, in a quadratic approximation of the loss at the model itself."""
     scale, ones = problem.scales(), np.ones(problem.columns.shape[1])
     gradient, hessian = problem.derivatives(intercept, ones)
     root, target = _as_least_squares(gradient, hessian, ones, scale, len(intercept))
-    _, active, _ = lars_path(root, target, method="lar", max_iter=n_terms)
-    return np.asarray(active[:n_terms], dtype=np.int64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # Some components may be multiples of others.
+        _, _, path = lars_path(root, target, method="lasso", max_iter=10 * n_terms)
+    active = (path != 0).sum(axis=0)
+    at = int(np.argmax(active >= n_terms)) if (active >= n_terms).any() else path.shape[1] - 1
+    # Components that never enter come last, the largest first.
+    order = np.lexsort((-scale, -np.abs(path[:, at])))
+    return np.sort(order[:n_terms])

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
-from skglex._kept import Problem, lasso_order, refit_weights
+from skglex._kept import Problem, lasso_terms, refit_weights
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -38,7 +38,7 @@ def problem(link, n_outputs=1, n_terms=4):
 )
 def test_weights_are_the_minimum(link, n_outputs, kind):
     columns, fixed, target, weight = problem(link, n_outputs)
-    made, _ = Problem.of(link, columns, fixed, target, weight)
+    made, _ = Problem.of(link, columns, fixed, weight, target=target)
     intercept, weights = refit_weights(made, kind, np.zeros(n_outputs))
     gradient, hessian = made.derivatives(intercept, weights)
     scale = np.sqrt(np.einsum("ocr,ocr,r->c", made.columns, made.columns, made.weight))
@@ -67,7 +67,7 @@ def test_weights_are_the_minimum(link, n_outputs, kind):
 
 def test_general_solver_agrees():
     columns, fixed, target, weight = problem("exponential")
-    made, _ = Problem.of("exponential", columns, fixed, target, weight)
+    made, _ = Problem.of("exponential", columns, fixed, weight, target=target)
     intercept, weights = refit_weights(made, "ridge", np.zeros(1))
     scale = np.sqrt(np.einsum("ocr,ocr,r->c", columns, columns, weight / weight.sum()))
     curvature = np.average(
@@ -84,11 +84,11 @@ def test_general_solver_agrees():
     assert np.allclose(np.concatenate([intercept, weights]), found.x, atol=1e-4)
 
 
-def test_lasso_order_finds_what_matters():
+def test_lasso_terms_finds_what_matters():
     columns = RNG.normal(size=(1, 6, N))
     target = columns[:, 4] * 2 - columns[:, 1] + 0.1 * RNG.normal(size=(1, N))
-    made, _ = Problem.of("identity", columns, np.zeros((1, N)), target, np.ones(N))
-    assert lasso_order(made, np.zeros(1), 2).tolist() == [4, 1]
+    made, _ = Problem.of("identity", columns, np.zeros((1, N)), np.ones(N), target=target)
+    assert lasso_terms(made, np.zeros(1), 2).tolist() == [1, 4]
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_lasso_order_finds_what_matters():
 )
 def test_errors(link, target, message):
     with pytest.raises(ValueError, match=message):
-        Problem.of(link, np.zeros((1, 1, 2)), np.zeros((1, 2)), np.full((1, 2), target), np.ones(2))
+        Problem.of(link, np.zeros((1, 1, 2)), np.zeros((1, 2)), np.ones(2), target=np.full((1, 2), target))
