@@ -51,12 +51,18 @@ print(f"{claims.sum():,} claims in {exposure.sum():,.0f} years")
 # The model
 # ---------
 # The target is the frequency, claims per year, and the exposure is the weight of a row: this is the Poisson model with
-# the logarithm of the exposure as an offset. The weight counts in the background, too, over which features are averaged.
+# the logarithm of the exposure as an offset. The weight counts in the background, too, over which features are
+# averaged.
 
 train, test = train_test_split(np.arange(n), random_state=0)
 frequency = claims / exposure
 booster = XGBRegressor(
-    objective="count:poisson", n_estimators=150, max_depth=3, learning_rate=0.08, enable_categorical=True, n_jobs=2
+    objective="count:poisson",
+    n_estimators=150,
+    max_depth=3,
+    learning_rate=0.08,
+    enable_categorical=True,
+    n_jobs=2,
 )
 booster.fit(X.iloc[train], frequency[train], sample_weight=exposure[train])
 tariff = ComponentModel(booster, n_terms=12).fit(X.iloc[train], sample_weight=exposure[train])
@@ -109,8 +115,8 @@ figure.show()
 # %%
 # The workbook
 # ------------
-# `~ComponentModel.save_excel` writes a sheet for each component. To show that nothing is lost, we price one policy with the
-# cells of the workbook alone.
+# `~ComponentModel.save_excel` writes a sheet for each component. To show that nothing is lost, we price one policy with
+# the cells of the workbook alone.
 
 path = Path(tempfile.mkdtemp()) / "prices.xlsx"
 tariff.save_excel(path, scale="relativities")
@@ -133,7 +139,9 @@ def factor(sheet, policy):
         title = next(cell for cell in rows[1] if cell is not None)
         height = 2 if title.endswith(" from") else 1
         width = 2 if rows[1 + height][0].endswith(" from") else 1
-        column = next(j for j in range(width, len(rows[1])) if matches([r[j] for r in rows[1 : 1 + height]], title))
+        column = next(
+            j for j in range(width, len(rows[1])) if matches([r[j] for r in rows[1 : 1 + height]], title)
+        )
         row = next(r for r in rows[2 + height :] if matches(r[:width], rows[1 + height][0]))
         return row[column]
     width = 2 if rows[0][0].endswith(" from") else 1

@@ -31,7 +31,9 @@ X, income = load_adult(subset="train", return_X_y=True)
 X_test, income_test = load_adult(subset="test", return_X_y=True)
 X, X_test = X[FEATURES], X_test[FEATURES]
 y, y_test = (income == ">50K").astype(int), (income_test == ">50K").astype(int)
-classifier = XGBClassifier(n_estimators=200, max_depth=3, learning_rate=0.15, enable_categorical=True, n_jobs=2)
+classifier = XGBClassifier(
+    n_estimators=200, max_depth=3, learning_rate=0.15, enable_categorical=True, n_jobs=2
+)
 classifier.fit(X, y)
 
 # %%
@@ -63,7 +65,9 @@ figure, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for model, label, style in ((scorecard, "20 terms", "--"), (monotone, "monotone", "-")):
     component = model.components_["education-num"]
     edges = component.edges[0]
-    ax.stairs(component.values[:-1], [0.5, *edges, 16.5], baseline=None, label=label, linestyle=style, linewidth=2)
+    ax.stairs(
+        component.values[:-1], [0.5, *edges, 16.5], baseline=None, label=label, linestyle=style, linewidth=2
+    )
 ax.set(xlabel="education-num", ylabel="points (log-odds)")
 ax.legend(frameon=False)
 figure.show()

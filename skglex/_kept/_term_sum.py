@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from skglex._kept._kept_components import KeptComponents, Term
 from skglex._leaves import Background, Grid
 from skglex._response import Response
 from skglex._utils import budgets
-
-if TYPE_CHECKING:
-    from skglex._component_model import ComponentModel
 
 # The share of the remainder is measured on at most this many background rows.
 _MEASURED_ROWS = 1000
@@ -140,18 +137,26 @@ def term_sum(model: Any, max_order: int | None = None) -> TermSum:
 
     With ``max_order``, the components of a higher order that a decomposer lists are left out.
     """
+    kept: KeptComponents | None = None
     if hasattr(type(model), "to_tables"):
         check_is_fitted(model)
-        return _of_component_model(model)
-    view = explained(model)
-    classes = getattr(view.estimator, "classes_", None)
-    listed, terms = view.listed, []
+        kept, view = model._kept, explained(model.decomposer_)
+    else:
+        view = explained(model)
+    response = replace(view.source.response, classes=getattr(view.estimator, "classes_", None))
+    if kept is not None:
+        return TermSum(view, kept.intercept, kept.terms, response, kept)
+    return TermSum(view, view.intercept, tuple(_listed_terms(view, max_order)), response)
+
+
+def _listed_terms(view: Explained, max_order: int | None) -> Iterator[Term]:
+    """Yield the tables of the listed components up to an order; raise if they are too large."""
+    listed, size = view.listed, 0
     layout = listed.layout(view.execution)
-    categories = view.source.input.categories
-    size = 0
     for i, (name, members) in enumerate(zip(view.component_names(listed), listed.sets)):
         if max_order is not None and len(members) > max_order:
             continue
+        categories = view.source.input.categories
         axes, values = listed.table(i, view.feature_names, categories, view.execution)
         size += values.size
         if size > budgets.largest_table_cells:
@@ -160,14 +165,7 @@ def term_sum(model: Any, max_order: int | None = None) -> TermSum:
                 "features for fewer components, or train on fewer bins (max_bin)"
             )
         columns = tuple(view.grid.features[layout.axis_features(i)].tolist())
-        terms.append(Term(members, name, columns, axes, values))
-    response = replace(view.source.response, classes=classes)
-    return TermSum(view, view.intercept, tuple(terms), response)
-
-
-def _of_component_model(model: ComponentModel) -> TermSum:
-    kept, view = model._kept, explained(model.decomposer_)
-    return TermSum(view, kept.intercept, kept.terms, model._response, kept)
+        yield Term(members, name, columns, axes, values)
 
 
 def _share_of_decomposer(view: Explained) -> float | None:
