@@ -186,4 +186,6 @@ class _Statement:
         ]
         table = exp.select(*selected).from_(exp.Var(this=source))
         table.add_comments([f"{name}: {term.name}"])
-        return query.with_(name, as_=table, copy=False)
+        # SQLite makes an index of a table only if it stores it.
+        materialized = True if self.dialect == "sqlite" else None
+        return query.with_(name, as_=table, materialized=materialized, copy=False)

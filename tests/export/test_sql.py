@@ -160,6 +160,16 @@ def test_links(link):
     assert_allclose(found, response.output(margin), rtol=1e-12, atol=1e-15)
 
 
+def test_look_ups_use_indices():
+    """SQLite reads one row of each look-up table per row, not all."""
+    connection = sqlite3.connect(":memory:")
+    as_table(X).to_sql("data", connection, index=False)
+    plan = connection.execute("EXPLAIN QUERY PLAN " + to_sql(fit("outputs"), dialect="sqlite")).fetchall()
+    found = [step[-1] for step in plan if re.search(r"points_\d+ ", step[-1])]
+    assert len([step for step in found if "SEARCH" in step and "INDEX" in step]) == 7
+    assert not [step for step in found if "SCAN points" in step]
+
+
 def test_what_has_no_statement(monkeypatch):
     deep = xgb.XGBRegressor(n_estimators=5, max_depth=4).fit(X, SIGNAL)
     with pytest.raises(
