@@ -3,16 +3,14 @@
 from skglex._kept._choice import keep, listed_or_pairs, names_of, resolve_terms, strongest
 from skglex._kept._edits import apply_edit, check_edits
 from skglex._kept._kept_components import KeptComponents, Rest, Term
-from skglex._kept._monotonicity import Monotonicity, Violation, monotonicity_of
+from skglex._kept._monotonicity import monotonicity_of
 from skglex._kept._refit import Problem, lasso_terms, refit_weights
 
 __all__ = [
     "KeptComponents",
-    "Monotonicity",
     "Problem",
     "Rest",
     "Term",
-    "Violation",
     "apply_edit",
     "check_edits",
     "keep",

@@ -1,6 +1,5 @@
 """Inspect models and predictions: importances, orders of interaction, monotonicity, differences between groups."""
 
-from skglex._kept import Monotonicity, Violation
 from skglex.inspection._group_difference import group_difference, group_statistics
 from skglex.inspection._group_scorer import make_group_scorer
 from skglex.inspection._importance import component_importance, feature_importance
@@ -8,8 +7,6 @@ from skglex.inspection._monotonicity import monotonicity
 from skglex.inspection._truncation import interaction_strength, truncated_margin
 
 __all__ = [
-    "Monotonicity",
-    "Violation",
     "component_importance",
     "feature_importance",
     "group_difference",
