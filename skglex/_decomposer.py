@@ -794,6 +794,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             estimator=self,
             component_means=self._component_means,
             find=self._find,
+            members=self._names.members,
             cached=frozenset(self._cache),
         )
 

@@ -48,6 +48,8 @@ class Explained:
         Returns the importances of the listed components, of shape (n_sets, n_outputs).
     find : callable
         Returns the list that has the component of some players, and its position there.
+    members : callable
+        Returns the players of a component from its name, or from their names in any order.
     cached : frozenset of str
         Names of the attributes that were computed already.
     """
@@ -62,6 +64,7 @@ class Explained:
     execution: Execution
     component_means: Callable[[], NDArray[np.float64]]
     find: Callable[[tuple[int, ...]], tuple[ListedComponents, int]]
+    members: Callable[[Any], tuple[int, ...]]
     cached: frozenset[str]
 
     @property
