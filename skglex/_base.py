@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -27,8 +26,14 @@ from skglex._input import (
 )
 from skglex._kernels import report_compilations
 from skglex._leaves import BackgroundLike, NoBackground
-from skglex._prefit import is_fitted, resolve_estimator, tree_model, unwrap_frozen, uses_prefit
-from skglex._readers import is_probability_average, register_treelite_pickling, require_reader
+from skglex._prefit import is_fitted, resolve_estimator, uses_prefit
+from skglex._readers import (
+    is_probability_average,
+    register_treelite_pickling,
+    require_reader,
+    steps_of,
+    tree_model,
+)
 from skglex._utils import Execution, VersionedState
 
 
@@ -112,7 +117,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             X, sample_weight = self._rows_of_partitions(partitions, y)
             y = None
         X, y, sample_weight = as_numpy(X), as_numpy(y), as_numpy(sample_weight)
-        if not isinstance(unwrap_frozen(self.estimator), Pipeline):
+        if len(steps_of(self.estimator)) == 1:
             X = check_rows(X, lambda: takes_objects(tree_model(self.estimator)))
         elif not hasattr(X, "shape"):
             X = np.asarray(X)

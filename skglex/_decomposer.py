@@ -813,6 +813,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         """Return the labels of the outputs, None for a single output."""
         if self._n_outputs == 1:
             return None
+        if (labels := self._fitted.source.response.output_labels) is not None:
+            return list(labels)
         classes = getattr(self, "classes_", None)
         if classes is not None and len(classes) == self._n_outputs:
             return list(classes)

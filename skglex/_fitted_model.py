@@ -47,8 +47,7 @@ from skglex._leaves import (
     require_equal,
     rounding_of,
 )
-from skglex._prefit import steps_of
-from skglex._readers import SourceModel, describe_subclass
+from skglex._readers import SourceModel, describe_subclass, steps_of
 from skglex._utils import Execution, budgets, check_memory, warn_user
 from skglex.exceptions import MissingValueWarning
 

@@ -31,8 +31,7 @@ from skglex._input import (
     take_rows,
 )
 from skglex._leaves import LeafSum
-from skglex._prefit import tree_model
-from skglex._readers import SourceModel, is_probability_average
+from skglex._readers import SourceModel, decides_by_margin, tree_model
 from skglex._response import Response
 from skglex._utils import Execution, restore_on_failure, warn_user
 
@@ -62,7 +61,7 @@ def _has_decision(remover: FeatureRemover) -> bool:
     if get_tags(remover).estimator_type == "regressor":
         model = _source_of(remover)
         return model is not None and model.response.link != "identity"
-    return not (is_classifier(remover) and is_probability_average(tree_model(remover.estimator)))
+    return not is_classifier(remover) or decides_by_margin(tree_model(remover.estimator))
 
 
 def _scores_samples(remover: FeatureRemover) -> bool:
@@ -253,8 +252,10 @@ class FeatureRemover(BaseTreeModelEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            inner = get_tags(self.estimator)
+        # A model of Spark has no tags, unlike the model of scikit-learn inside.
+        tagged = self.estimator if hasattr(self.estimator, "__sklearn_tags__") else tree_model(self.estimator)
+        if hasattr(tagged, "__sklearn_tags__"):
+            inner = get_tags(tagged)
             tags.estimator_type = inner.estimator_type
             tags.classifier_tags = inner.classifier_tags
             tags.regressor_tags = inner.regressor_tags
@@ -416,7 +417,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         return self._response.predict(self._output(X, offset))
 
     @available_if(_classifies)
-    def predict_proba(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Compute the debiased probabilities of the classes.
 
         Parameters
@@ -429,13 +430,13 @@ class FeatureRemover(BaseTreeModelEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Probabilities, with the classes in the order of ``classes_``.
+            Probabilities, with the classes in the order of ``classes_``. For several targets, a list of such arrays.
         """
         check_is_fitted(self)
         return self._response.probabilities(self._output(X, offset))
 
     @available_if(_classifies)
-    def predict_log_proba(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Compute the logarithms of ``predict_proba``.
 
         Parameters
@@ -448,10 +449,15 @@ class FeatureRemover(BaseTreeModelEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Log-probabilities, with the classes in the order of ``classes_``.
+            Log-probabilities, with the classes in the order of ``classes_``. For several targets, a list of arrays.
         """
+        probabilities = self.predict_proba(X, offset=offset)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X, offset=offset)))
+            return (
+                [np.log(p) for p in probabilities]
+                if isinstance(probabilities, list)
+                else np.log(probabilities)
+            )
 
     @available_if(_has_score)
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
@@ -476,6 +482,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         metric = accuracy_score if is_classifier(self) else r2_score
         # np.asarray computes the predictions on a Dask collection, which are lazy.
         prediction = np.asarray(self.predict(X, offset=offset))
+        if self._response.targets and is_classifier(self):
+            return float(np.average((np.asarray(y) == prediction).all(axis=1), weights=sample_weight))
         return float(metric(np.asarray(y), prediction, sample_weight=sample_weight))
 
     def to_xgboost(self) -> xgboost.Booster:

@@ -46,6 +46,7 @@ def read(model: Any) -> SourceModel:
             link=_find_link(model, content, len(nodes.base)),
             n_outputs=len(nodes.base),
             classes=np.asarray(model.classes_) if classifies else None,
+            output_labels=_output_labels(content, len(nodes.base)),
         ),
         offset_replaces=np.zeros(len(nodes.base)),
     )
@@ -296,7 +297,7 @@ def _predict(model: Any, kind: str | None, X: Any) -> NDArray[Any]:
 
 def _find_link(model: Any, content: dict[str, Any], n_outputs: int) -> str:
     """Return the inverse link from the raw values to the model's output."""
-    loss = (content["model_info"].get("params") or {}).get("loss_function", {}).get("type", "")
+    loss = _loss(content).get("type", "")
     if is_classifier(model):
         if loss == "MultiClassOneVsAll":
             return "multiclass_ova"
@@ -308,3 +309,19 @@ def _find_link(model: Any, content: dict[str, Any], n_outputs: int) -> str:
             "RMSEWithUncertainty": "mean_variance",
         }.get(loss, "identity")
     return "identity"
+
+
+def _loss(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the loss function with its parameters."""
+    loss: dict[str, Any] = (content["model_info"].get("params") or {}).get("loss_function", {})
+    return loss
+
+
+def _output_labels(content: dict[str, Any], n_outputs: int) -> list[Any] | None:
+    """Return the names of outputs that are neither classes nor targets."""
+    loss = _loss(content)
+    if loss.get("type") == "RMSEWithUncertainty":
+        return ["mean", "log_sd"]
+    if loss.get("type") == "MultiQuantile" and n_outputs > 1:
+        return [float(level) for level in str(loss["params"]["alpha"]).split(",")]
+    return None
