@@ -48,6 +48,8 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         "feature_groups": [dict, StrOptions({"auto"}), None],
         "prefit": ["boolean", StrOptions({"auto"})],
         "missing": [Real],
+        "survival_output": [StrOptions({"risk", "cumulative_hazard", "survival"})],
+        "times": ["array-like", None],
         "n_background": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -128,7 +130,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             self.estimator, self.prefit, X, y, weight, fit_params, owner=self
         )
         path_dependent = self.weighting == "path_dependent"
-        fitted, Xt = read_model(read, self.estimator_, X, missing=self.missing, path_dependent=path_dependent)
+        fitted, Xt = self._read_model(read, X, path_dependent=path_dependent)
         classes = fitted.source.response.classes if classes is None else classes
         self.__dict__.pop("classes_", None)
         if classes is not None:
@@ -150,6 +152,17 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         self._fitted = fitted.with_background(background, rows, take_rows(X, rows[:1]), self.weighting)
         return X, Xt
 
+    def _read_model(self, read: Any, X: Any, *, path_dependent: bool) -> tuple[FittedModel, Any]:
+        """Read the leaves of the fitted estimator; see `skglex._fitted_model.read_model`."""
+        return read_model(
+            read,
+            self.estimator_,
+            X,
+            missing=self.missing,
+            survival=(self.survival_output, self.times),
+            path_dependent=path_dependent,
+        )
+
     def _read_without_rows(self, y: Any) -> None:
         """Read a fitted model without a background, which path-dependent weights do not need."""
         if self.weighting != "path_dependent" or not uses_prefit(self.estimator, self.prefit, y):
@@ -159,7 +172,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             )
         read = require_reader(tree_model(self.estimator))
         self.estimator_, _ = resolve_estimator(self.estimator, self.prefit, None, y, None, {}, owner=self)
-        fitted, _ = read_model(read, self.estimator_, None, missing=self.missing, path_dependent=True)
+        fitted, _ = self._read_model(read, None, path_dependent=True)
         self._fitted = fitted.with_background(NoBackground(), np.empty(0, np.int64), None, self.weighting)
         first = fitted.preprocess or fitted.model
         self.n_features_in_ = int(getattr(first, "n_features_in_", fitted.source.input.n_features))

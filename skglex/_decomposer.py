@@ -102,6 +102,12 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     missing : float, default=nan
         The value that was missing in training besides NaN, for a model that does not store it: an
         ``xgboost.Booster`` that was trained on ``DMatrix(..., missing=missing)``, or a ``treelite.Model``.
+    survival_output : {"risk", "cumulative_hazard", "survival"}, default="risk"
+        For a tree or forest of scikit-survival, what the margin is: the risk score, or the cumulative hazard or
+        survival function, with one output per time. For its gradient boosting with ``loss="coxph"``, whose margin is
+        the logarithm of the hazard ratio, what the response is.
+    times : array-like of shape (n_times,), default=None
+        Increasing times of the cumulative hazard or survival function. None: all times in the training data.
     n_background : int, default=None
         Number of rows of X (or of a Dask collection) to draw as the background. None: all rows.
     max_components : int, default=20_000
@@ -246,6 +252,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         remainder: bool = True,
         prefit: str | bool = "auto",
         missing: float = np.nan,
+        survival_output: str = "risk",
+        times: Any = None,
         n_background: int | None = None,
         max_components: int = 20_000,
         separator: str = ":",
@@ -263,6 +271,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         self.remainder = remainder
         self.prefit = prefit
         self.missing = missing
+        self.survival_output = survival_output
+        self.times = times
         self.n_background = n_background
         self.max_components = max_components
         self.separator = separator

@@ -151,6 +151,9 @@ def _check_target(X: Any, y: Any, classifies: bool, encode: bool) -> tuple[NDArr
     numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
     if numpy_dtype is not None and not y.isna().any():
         y = y.to_numpy(dtype=numpy_dtype)  # Otherwise pandas' nullable types become floats.
+    if getattr(getattr(y, "dtype", None), "names", None):  # Event and time of scikit-survival.
+        check_consistent_length(X, y)
+        return y, None
     y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     kind = type_of_target(y, input_name="y") if classifies else ""
     if kind == "multiclass-multioutput":

@@ -120,6 +120,12 @@ class FeatureRemover(BaseTreeModelEstimator):
     missing : float, default=nan
         The value that was missing in training besides NaN, for a model that does not store it: an
         ``xgboost.Booster`` that was trained on ``DMatrix(..., missing=missing)``, or a ``treelite.Model``.
+    survival_output : {"risk", "cumulative_hazard", "survival"}, default="risk"
+        For a tree or forest of scikit-survival, what the margin is: the risk score, or the cumulative hazard or
+        survival function, with one output per time. For its gradient boosting with ``loss="coxph"``, whose margin is
+        the logarithm of the hazard ratio, what the response is.
+    times : array-like of shape (n_times,), default=None
+        Increasing times of the cumulative hazard or survival function. None: all times in the training data.
     n_background : int, default=None
         Number of rows of X to draw as the background. None: all rows.
     n_jobs : int, default=None
@@ -233,6 +239,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         feature_groups: dict[str, Any] | str | None = None,
         prefit: str | bool = "auto",
         missing: float = np.nan,
+        survival_output: str = "risk",
+        times: Any = None,
         n_background: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -245,6 +253,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         self.feature_groups = feature_groups
         self.prefit = prefit
         self.missing = missing
+        self.survival_output = survival_output
+        self.times = times
         self.n_background = n_background
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -33,6 +33,9 @@ _READERS = {
     "sklearn.multioutput.MultiOutputClassifier": "skglex._readers._several_models",
     "sklearn.multioutput.MultiOutputRegressor": "skglex._readers._several_models",
     "ngboost": "skglex._readers._ngboost",
+    "sksurv.ensemble.boosting.GradientBoostingSurvivalAnalysis": "skglex._readers._survival",
+    "sksurv.ensemble.forest": "skglex._readers._survival",
+    "sksurv.tree": "skglex._readers._survival",
 }
 # Models of these modules, or of these classes, contain trees but are not sums of trees. The text explains why, and
 # what to pass instead.
@@ -54,6 +57,9 @@ UNSUPPORTED = {
     "quantile_forest": (
         "it predicts quantiles of the training targets in its leaves, which are no sum of trees. Use a quantile loss "
         "(XGBoost, CatBoost, LightGBM, HistGradientBoostingRegressor), or a RandomForestRegressor for the mean"
+    ),
+    "sksurv": (
+        "it is no sum of trees. Use a RandomSurvivalForest, ExtraSurvivalTrees or GradientBoostingSurvivalAnalysis"
     ),
     "sklearn.calibration": "it calibrates the output of a classifier. Pass that classifier",
     "sklearn.compose._target": (

@@ -10,7 +10,7 @@ from skglex import GlexDecomposer
 from tests.readers.contract import ReaderContract
 from tests.readers.sklearn_models import BINARY, CLASSES, EXACT, FOREST, X, takes, thresholds
 from tests.support import tree_walks
-from tests.support.oracles import subsets, to_float32, total
+from tests.support.oracles import to_float32, total
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
 
@@ -36,34 +36,25 @@ class TestContract(ReaderContract):
         return takes(model, value)
 
     def path_dependent_game(self, model, rows):
-        n = len(model.classes_)
-        games = dict.fromkeys(subsets(4), 0.0)
-        for member, weight in zip(model.estimators_, model.estimator_weights_):
-            tree = member.tree_
-            vote = np.eye(n)[tree.value[:, 0].argmax(axis=1)]
-            vote = 2 * vote[:, 1:] - 1 if n == 2 else vote - (1 - vote) / (n - 1)
-            vote *= weight * (1 + (n == 2)) / model.estimator_weights_.sum()
-            root = tree_walks.from_arrays(
-                tree.children_left,
-                tree.children_right,
-                tree.feature,
-                lambda node, tree=tree: lambda x: to_float32(x) <= tree.threshold[node],
-                tree.weighted_n_node_samples,
-                vote,
-            )
-            for s in games:
-                games[s] = games[s] + expected(root, s, rows)
-        return games
+        return tree_walks.game_of_trees(votes(model), rows, self.margin(model, rows))
 
 
-def expected(node, kept, rows):
-    """Return the value of a node if only the splits on some features follow the row."""
-    if node.left is None:
-        return np.tile(node.value, (len(rows), 1))
-    left, right = (expected(child, kept, rows) for child in (node.left, node.right))
-    if node.feature in kept:
-        return np.where(node.goes_left(rows[:, node.feature])[:, None], left, right)
-    return (node.left.cover * left + node.right.cover * right) / node.cover
+def votes(model):
+    """Yield the trees with the votes in their leaves."""
+    n = len(model.classes_)
+    for member, weight in zip(model.estimators_, model.estimator_weights_):
+        tree = member.tree_
+        vote = np.eye(n)[tree.value[:, 0].argmax(axis=1)]
+        vote = 2 * vote[:, 1:] - 1 if n == 2 else vote - (1 - vote) / (n - 1)
+        vote *= weight * (1 + (n == 2)) / model.estimator_weights_.sum()
+        yield tree_walks.from_arrays(
+            tree.children_left,
+            tree.children_right,
+            tree.feature,
+            lambda node, tree=tree: lambda x: to_float32(x) <= tree.threshold[node],
+            tree.weighted_n_node_samples,
+            vote,
+        )
 
 
 def test_votes_of_other_models_are_refused():
