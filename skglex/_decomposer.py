@@ -37,6 +37,7 @@ from skglex._input import (
     output_names,
     resolve_features,
     take_rows,
+    warn_of_joined_features,
 )
 from skglex._leaves import Background, assign_players, require_equal, rounding_of, warn_of_small_background
 from skglex._utils import Execution, budgets, largest_components_table, restore_on_failure
@@ -92,7 +93,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     feature_groups : dict of str to list, or "auto", default=None
         ``{"name": [columns]}``: columns that count as one feature. For a pipeline, the name of a raw column stands for
         all columns that are computed from it. ``"auto"``: the columns that the preprocessing computes from one raw
-        column are a group with its name. Columns that are computed from several raw columns join their groups.
+        column are a group with its name. Columns that are computed from several raw columns join their groups, and so
+        do features that one split of the model combines, as CatBoost's does.
     remainder : bool, default=True
         If ``max_interaction`` or ``features`` is set, append the column ``remainder``: margin - intercept - sum of
         the other columns.
@@ -316,6 +318,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
         Warns
         -----
+        JoinedFeaturesWarning
+            ``feature_groups="auto"`` joins features, since the model splits on combinations of them.
         RemainderWarning
             The components up to ``max_interaction`` leave out more than a tenth of the variance of the margin.
         SmallBackgroundWarning
@@ -335,8 +339,11 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             self._fitted = self._fitted.with_raw_columns(X, Xt)
         raw = self._trace_columns(X) if self.feature_groups and X is not None else self._fitted.raw
         names = self._fitted.feature_names
-        groups = raw.groups(names) if isinstance(self.feature_groups, str) else self.feature_groups
-        self._groups = group_features(groups, names, raw.by_name())
+        derived = self._fitted.source.input.derived
+        groups = raw.groups(names, derived) if isinstance(self.feature_groups, str) else self.feature_groups
+        self._groups = group_features(groups, names, raw.by_name()).with_derived(derived, names)
+        if isinstance(self.feature_groups, str):
+            warn_of_joined_features(self._groups)
         if X is not None and self._fitted.background.n_rows == len(self._fitted.background_rows):
             one_hot = find_one_hot_groups(Xt, self._fitted.source.input, self._groups)
             self._groups = replace(self._groups, one_hot=one_hot)
@@ -369,7 +376,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     def _decompose(self, Xt: Any) -> Decomposition:
         """Split the leaves into the components of features, or of groups of features."""
         ensemble, groups = self._fitted.source.ensemble, self._groups
-        players = assign_players(ensemble, groups.of_feature[ensemble.grid.features])
+        players = assign_players(ensemble, groups.of_column[ensemble.grid.features])
         allowed = None
         if self.features is not None:
             allowed = np.zeros(len(groups.names), dtype=bool)

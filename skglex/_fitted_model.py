@@ -110,6 +110,13 @@ class FittedModel:
         """Return the grid of the features that the model splits on."""
         return self.source.ensemble.grid
 
+    @property
+    def column_names(self) -> list[str]:
+        """Return the names of the model's features, then of the columns that the model derives from them."""
+        derived = self.source.input.derived
+        names = [" + ".join(self.feature_names[i] for i in members) for members in derived]
+        return [*self.feature_names, *(f"statistic {i} of {name}" for i, name in enumerate(names))]
+
     # -- rows ---------------------------------------------------------------------------------
 
     def check(self, X: Any, estimator: Any) -> Any:
