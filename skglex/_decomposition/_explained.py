@@ -159,7 +159,7 @@ class Explained:
     ) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Return the axes and the values of one component's table."""
         categories = self.source.input.categories
-        axes, values = listed.table(position, self.feature_names, categories, self.execution)
+        axes, values = listed.table(position, self.fitted.column_names, categories, self.execution)
         return axes, self.squeeze(values)
 
     def origin_of(self, columns: list[int]) -> Origin | None:

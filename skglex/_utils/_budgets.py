@@ -63,6 +63,8 @@ class Budgets:
         Number of background rows on which raw columns are permuted to trace them, beside rows with extreme values.
     named_values : int
         Number of distinct values of a raw column that a decomposer stores.
+    category_codes : int
+        Number of categories of one feature up to which each has a bin of its own, if a model stores sets of them.
     checked_conditions : int
         Limit of rows times leaf conditions in the additivity check of `fit`.
     html_look_ups : float
@@ -104,6 +106,7 @@ class Budgets:
     traced_columns: int = 100
     traced_rows: int = 500
     named_values: int = 1000
+    category_codes: int = 1000
     checked_conditions: int = 10**9
     html_look_ups: float = 3e8
     mixed_margins: int = 1 << 20

@@ -340,7 +340,7 @@ class StoredComponents:
         RemainderWarning
             ``complete`` is False. The result lacks the components that were left out.
         """
-        return self._response.probabilities(self._response.output(self._margin(X)))
+        return np.asarray(self._response.probabilities(self._response.output(self._margin(X))))
 
     def feature_axis(self, feature: str | int) -> Axis:
         """Return all bins of a feature that the components distinguish.
@@ -512,6 +512,8 @@ def _read_response(description: dict[str, Any], n_outputs: int) -> Response:
         classes=None if classes is None else np.array(classes),
         isolation=None if isolation is None else Isolation(*map(float, isolation)),
         second_class_on_ties=description["second_class_on_ties"],
+        threshold=description["threshold"],
+        output_labels=description["outputs"] if description["classes"] is None else None,
     )
 
 

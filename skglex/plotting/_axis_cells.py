@@ -122,6 +122,11 @@ def cells_of_component(decomposer: Any, component: Component) -> list[AxisCells]
 def cells_of_player(decomposer: Any, player: str) -> list[AxisCells]:
     """Return the axes that show a feature or a group: one for each raw column or one-hot encoded column in it."""
     view = explained(decomposer)
+    if view.groups.names.index(player) in view.groups.of_derived:
+        raise ValueError(
+            f"{player!r} cannot be drawn along an axis, since the model splits on combinations of its features. Draw "
+            "another feature, or evaluate the component at rows"
+        )
     columns = view.groups.columns_of(player)
     used = np.flatnonzero(np.isin(view.grid.features, columns))
     if len(columns) == 1:

@@ -275,8 +275,10 @@ def _describe_response(view: Explained, margins: NDArray[np.float64], position: 
     name, _ = split_link(response.link)
     if name in ("custom", "identity", "identity_multiclass", "probability", "max_index"):
         return ""
-    output = response.output(margins[None])[0, position]
-    return f"{word}: {number(float(output))}"
+    output = response.output(margins[None])[0]
+    if len(output) != response.n_outputs:  # The prediction is one number that several outputs make.
+        return f"{word}: {number(float(output[0]))}" if len(output) == 1 else ""
+    return f"{word}: {number(float(output[position]))}"
 
 
 def _describe(view: Explained, row: Any) -> dict[str, str]:
