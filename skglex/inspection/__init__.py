@@ -3,6 +3,7 @@
 from skglex.inspection._group_difference import group_difference, group_statistics
 from skglex.inspection._group_scorer import make_group_scorer
 from skglex.inspection._importance import component_importance, feature_importance
+from skglex.inspection._response_components import response_components
 from skglex.inspection._truncation import interaction_strength, truncated_margin
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "group_statistics",
     "interaction_strength",
     "make_group_scorer",
+    "response_components",
     "truncated_margin",
 ]
