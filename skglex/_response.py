@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from skglex._utils import PlainState
 
@@ -144,6 +144,12 @@ def _squeeze(values: Margin) -> Margin:
     return values[:, 0] if values.shape[1] == 1 else values
 
 
+def _sigmoid(margin: Margin) -> Margin:
+    """Return the same as ``scipy.special.expit``, several times faster."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(-margin)))
+
+
 def _softmax(margin: Margin) -> Margin:
     return np.asarray(softmax(margin, axis=1))
 
@@ -188,11 +194,11 @@ def _identity(margin: Margin) -> Margin:
 _INVERSE: dict[str, Callable[[Margin], Margin]] = {
     "identity": _identity,
     "identity_multiclass": _identity,
-    "sigmoid": expit,
+    "sigmoid": _sigmoid,
     "exponential": np.exp,
     "signed_square": _signed_square,
     "logarithm_one_plus_exp": _softplus,
-    "multiclass_ova": expit,
+    "multiclass_ova": _sigmoid,
     "softmax": _softmax,
     "hinge": _hinge,
     "max_index": _largest,

@@ -67,6 +67,10 @@ class Budgets:
         Limit of rows times leaf conditions in the additivity check of `fit`.
     html_look_ups : float
         Maximum number of look-ups that the HTML display of a decomposer performs: a second or two.
+    mixed_margins : int
+        Margins of mixed rows that one task computes at one time: 8 MB of float64.
+    coalition_margins : int
+        Margins of coalitions that one task computes at one time, so that they stay in cache: 256 KB of float64.
     ebm_cells : int
         Cells of the tables of one explainable boosting machine.
     """
@@ -98,6 +102,8 @@ class Budgets:
     named_values: int = 1000
     checked_conditions: int = 10**9
     html_look_ups: float = 3e8
+    mixed_margins: int = 1 << 20
+    coalition_margins: int = 1 << 15
     ebm_cells: int = 1 << 27
 
 
