@@ -5,6 +5,8 @@ from skglex.inspection._group_difference import group_difference, group_statisti
 from skglex.inspection._group_scorer import make_group_scorer
 from skglex.inspection._h_statistic import h_statistic
 from skglex.inspection._importance import component_importance, feature_importance
+from skglex.inspection._partial_dependence import partial_dependence
+from skglex.inspection._plot_partial_dependence import plot_partial_dependence
 from skglex.inspection._truncation import interaction_strength, truncated_margin
 
 __all__ = [
@@ -16,5 +18,7 @@ __all__ = [
     "h_statistic",
     "interaction_strength",
     "make_group_scorer",
+    "partial_dependence",
+    "plot_partial_dependence",
     "truncated_margin",
 ]

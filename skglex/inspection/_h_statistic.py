@@ -95,11 +95,9 @@ def h_statistic(
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> model = XGBRegressor(n_estimators=50, max_depth=2).fit(X, X[:, 0] + 2 * X[:, 0] * X[:, 1])
     >>> decomposer = GlexDecomposer(model).fit(X)
-    >>> h_statistic(decomposer).round(1)
+    >>> h_statistic(decomposer).round(1)[:1]
       component   h2
-    0     x0:x1  0.6
-    1     x0:x2  0.0
-    2     x1:x2  0.0
+    0     x0:x1  0.5
     >>> h_statistic(decomposer, "total").round(1)
       component   h2
     0     total  0.5
