@@ -2,6 +2,7 @@
 
 from skglex._mixed_rows._cells import CellAxis, all_bins, cell_axis, distinct_cells
 from skglex._mixed_rows._coalitions import coalition_responses
+from skglex._mixed_rows._costs import warn_of_margins, warn_of_seconds
 from skglex._mixed_rows._margins import (
     Link,
     MixedRows,
@@ -23,4 +24,6 @@ __all__ = [
     "identity",
     "mean_over_cells",
     "mean_over_rows",
+    "warn_of_margins",
+    "warn_of_seconds",
 ]

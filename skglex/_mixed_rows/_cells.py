@@ -42,6 +42,12 @@ class CellAxis:
         """Return the number of cells."""
         return int(self.bins.shape[1])
 
+    def holds_at(self, cell: int) -> NDArray[np.bool_]:
+        """Return which leaves have no condition on the used_features that is violated at a cell."""
+        sign = np.where(self.cell <= cell, self.sign, 0.0)
+        total = np.concatenate([[0.0], np.cumsum(sign)])
+        return np.asarray((total[self.ptr[1:]] - total[self.ptr[:-1]] > 0)[self.run_set])
+
 
 def all_bins(grid: Grid, used_feature: int) -> NDArray[np.unsignedinteger]:
     """Return every bin of a used_feature as a cell, the bin of missing values last: shape (1, n_bins)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,8 @@ def coalition_responses(
     background: Background,
     link: Link,
     execution: Execution = DEFAULT_EXECUTION,
+    *,
+    reduce: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
     label: str = "",
 ) -> NDArray[np.float64]:
     """Average the response over the background, for every coalition of players that keep the row's values.
@@ -38,6 +42,8 @@ def coalition_responses(
     background : Background
     link : callable
         Function from margins of shape (n_samples, n_outputs) to responses of shape (n_samples, n_responses).
+    reduce : callable, optional
+        Function that is applied to the result for some rows. It keeps the rows as the last axis.
 
     Returns
     -------
@@ -71,7 +77,7 @@ def coalition_responses(
                 if not total.size:
                     total = np.zeros((*responses.shape, r1 - r0))
                 total[..., r] += responses
-        return total
+        return total if reduce is None else reduce(total)
 
     tasks = [(r0, min(r0 + rows_per_task, n_rows)) for r0 in range(0, n_rows, rows_per_task)]
     return np.concatenate(execution.run(task, tasks, label), axis=-1)

@@ -40,6 +40,13 @@ class MixedRows:
     bins : ndarray of shape (n_used_features, n_rows)
         The rows, in bins of the ensemble's grid.
     execution : Execution
+    shift : ndarray of shape (n_outputs, n_rows), optional
+        Added to all margins of a row.
+
+    Attributes
+    ----------
+    margin : ndarray of shape (n_outputs, n_rows)
+        Margin of the rows as they are.
     """
 
     def __init__(
@@ -47,11 +54,14 @@ class MixedRows:
         ensemble: LeafEnsemble,
         bins: NDArray[np.unsignedinteger],
         execution: Execution = DEFAULT_EXECUTION,
+        shift: NDArray[np.float64] | None = None,
     ) -> None:
         self._ensemble = ensemble
         self._bins = bins
         self._execution = execution
         self.margin = LeafSum(ensemble)(bins, execution)
+        if shift is not None:
+            self.margin += shift
 
     def margins(self, axes: Sequence[CellAxis]) -> NDArray[np.float64]:
         r"""Return the margins of all rows at all cells: shape (n_outputs, \*n_cells, n_rows).
@@ -160,6 +170,8 @@ def mean_over_cells(
     share: NDArray[np.float64],
     link: Link,
     execution: Execution = DEFAULT_EXECUTION,
+    *,
+    shift: NDArray[np.float64] | None = None,
     label: str = "",
 ) -> NDArray[np.float64]:
     """Average the responses of rows over cells, with weights: the free features are removed.
@@ -175,6 +187,8 @@ def mean_over_cells(
         The weight of each cell.
     link : callable
         As in `mean_over_rows`.
+    shift : ndarray of shape (n_outputs, n_rows), optional
+        Added to the margins of every row, such as its offset.
 
     Returns
     -------
@@ -184,5 +198,5 @@ def mean_over_cells(
     def compute(margins: NDArray[np.float64], r0: int, r1: int) -> NDArray[np.float64]:
         return np.tensordot(share, apply_link(link, margins), (0, 1))
 
-    (blocks,) = MixedRows(ensemble, bins, execution).map([[axis]], compute, label)
+    (blocks,) = MixedRows(ensemble, bins, execution, shift).map([[axis]], compute, label)
     return np.concatenate(blocks, axis=1)

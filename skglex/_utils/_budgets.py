@@ -71,6 +71,8 @@ class Budgets:
         Margins of mixed rows that one task computes at one time: 8 MB of float64.
     coalition_margins : int
         Margins of coalitions that one task computes at one time, so that they stay in cache: 256 KB of float64.
+    coalition_players : int
+        Maximum number of players whose coalitions are all computed, for SHAP values on the response scale.
     ebm_cells : int
         Cells of the tables of one explainable boosting machine.
     """
@@ -104,6 +106,7 @@ class Budgets:
     html_look_ups: float = 3e8
     mixed_margins: int = 1 << 20
     coalition_margins: int = 1 << 15
+    coalition_players: int = 14
     ebm_cells: int = 1 << 27
 
 
