@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from itertools import combinations
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from skglex._decomposition import Decomposition, Explained, ListedComponents, average_out, explained
+from skglex._decomposition import Decomposition, Explained, explained
 from skglex._input import column_names
 from skglex._leaves import Background
-from skglex._utils import budgets, scaled
+from skglex._response import on_response
+from skglex._utils import budgets
+from skglex.inspection._h_effects import Effects, MarginEffects, Players, Ratio, ResponseEffects
 from skglex.inspection._tables import as_table, label_columns
 
 if TYPE_CHECKING:
@@ -21,23 +24,21 @@ if TYPE_CHECKING:
 # A numerator below this part of the variance of f is rounding.
 _ROUNDING = 1e-20
 
-Players = tuple[int, ...]
-# Numerator and denominator, each of shape (n_outputs,).
-Ratio = tuple[NDArray[np.float64], NDArray[np.float64]]
-
 
 def h_statistic(
     decomposer: GlexDecomposer,
     features: Any = None,
     order: int = 2,
     *,
+    scale: str = "margin",
+    grid_resolution: int | None = 20,
     normalize: bool = True,
     sample_weight: Any = None,
 ) -> Any:
     r"""Compute Friedman and Popescu's :math:`H^2`, the strength of interactions between 0 and 1.
 
     ``PD_S`` is the partial dependence function of the features S, minus its mean over the background, and f the
-    margin minus its mean. Sums are over the background rows, with their weights [1]_ ::
+    margin or the response, minus its mean. Sums are over the background rows, with their weights [1]_ ::
 
         order 1:    H2_j   = sum (f - PD_j - PD_-j)^2 / sum f^2
         order 2:    H2_jk  = sum (PD_jk - PD_j - PD_k)^2 / sum PD_jk^2
@@ -54,10 +55,17 @@ def h_statistic(
         have got rows.
     features : list of str, int or tuple, or "total", default=None
         A list of features: all pairs (or triples) of them. A list of tuples of features, or of names such as "a:b":
-        these pairs (or triples). None: everything whose statistic is not zero by structure, because some path of the
-        model has all of the features. ``"total"``: the share of all interactions together.
+        these pairs (or triples). None: all that are not zero by structure, since some path of the model has all of the
+        features; on the response scale all pairs (or triples). ``"total"``: the share of all interactions together.
     order : {1, 2, 3}, default=2
         1: every feature with all others. 2: pairs. 3: triples, beyond their pairs.
+    scale : {"margin", "response"}, default="margin"
+        What f is: the margin, from the components; or the response (probability, price, count), averaged over the
+        background. Features that do not interact on one scale may do so on the other.
+    grid_resolution : int, default=20
+        For pairs and triples on the response scale: the number of values of each numeric feature for which the interaction is
+        computed, quantiles of the background. Between them it is interpolated. A feature with fewer values has all of them.
+        None: no grid.
     normalize : bool, default=True
         Divide by the denominator. False: return the numerator divided by the sum of the weights. It is in squared units
         of the margin and can be compared between pairs, which the ratio of a pair with little effect cannot.
@@ -69,12 +77,20 @@ def h_statistic(
     -------
     pandas.DataFrame, or dict of ndarray if pandas is not installed
         The columns ``feature`` (order 1) or ``component``, and ``h2``, or one ``label__h2`` per output. The largest
-        statistic (by the sum over outputs) comes first. A statistic is 0 if its numerator is 0.
+        statistic (by the sum over outputs) comes first. A statistic is 0 if its numerator is 0. Pairs and triples on the
+        response scale also have ``error``, an estimate of the grid's error: 0 without a grid, otherwise derived from
+        how much the interaction changes without every second value. It is usually too large.
 
     Raises
     ------
     ValueError
-        An argument is invalid, there are too many pairs to list, or `fit` got no rows.
+        An argument is invalid, there are too many pairs to list, or `fit` got no rows. On the response scale: the
+        weights are path-dependent.
+
+    Warns
+    -----
+    SlowComputationWarning
+        The response scale will take longer than a minute.
 
     See Also
     --------
@@ -104,27 +120,36 @@ def h_statistic(
     """
     if order not in (1, 2, 3):
         raise ValueError(f"order must be 1, 2 or 3; got {order!r}")
+    if grid_resolution is not None and not (isinstance(grid_resolution, Integral) and grid_resolution >= 3):
+        raise ValueError(
+            f"grid_resolution must be an integer of at least 3, or None; got {grid_resolution!r}"
+        )
     view = explained(decomposer)
     background, decomposition = view.background.in_memory(), view.decomposition
     if sample_weight is not None:
         background = _reweight(background, sample_weight)
         if view.estimator.weighting == "empirical":
             decomposition = _with_background(decomposition, background, order)
-    effects = _Effects(view, decomposition, background)
+    effects: Effects = MarginEffects(view, decomposition, background)
+    if on_response(scale):
+        effects = ResponseEffects(view, decomposition, background, grid_resolution)
     if isinstance(features, str) and features == "total":
         what, names, ratios = "component", ["total"], [effects.total()]
     else:
-        sets = _sets_of(view, decomposition, features, order)
+        sets = _sets_of(view, decomposition, features, order, scale)
         names = column_names(view.groups.names, sets, view.estimator.separator)
         what = "feature" if order == 1 else "component"
         ratios = [effects.overall(j) for (j,) in sets] if order == 1 else effects.interactions(sets)
-    numerator, denominator = np.array(ratios).reshape(-1, 2, view.n_outputs).transpose(1, 0, 2)
-    numerator[numerator <= _ROUNDING * effects.variance] = 0.0
-    if normalize:
-        numerator = np.divide(numerator, denominator, out=numerator, where=numerator > 0)
-    ranking = np.argsort(-numerator.sum(axis=1), kind="stable")
-    ranked = {what: [names[i] for i in ranking], **label_columns(view, "h2", numerator[ranking])}
-    return as_table(ranked)
+    least = _ROUNDING * effects.variance
+    h2, error = (
+        np.array([compute(ratio, least, normalize=normalize) for ratio in ratios]).reshape(-1, len(least))
+        for compute in (Ratio.value, Ratio.error)
+    )
+    ranking = np.argsort(-h2.sum(axis=1), kind="stable")
+    table = {what: [names[i] for i in ranking], **label_columns(view, "h2", h2[ranking], scale=scale)}
+    if on_response(scale) and what == "component" and names != ["total"]:
+        table |= label_columns(view, "error", error[ranking], scale=scale)
+    return as_table(table)
 
 
 def _reweight(background: Background, sample_weight: Any) -> Background:
@@ -151,8 +176,14 @@ def _with_background(decomposition: Decomposition, background: Background, order
     return other
 
 
-def _sets_of(view: Explained, decomposition: Decomposition, features: Any, order: int) -> list[Players]:
+def _sets_of(
+    view: Explained, decomposition: Decomposition, features: Any, order: int, scale: str
+) -> list[Players]:
     """Return the sets of players that a user asks for."""
+    if features is None and on_response(scale):
+        allowed = decomposition.allowed
+        players = np.unique(decomposition.players.player_of_feature)
+        return list(combinations([int(j) for j in players if allowed is None or allowed[j]], order))
     if features is None:
         return [members for members in decomposition.up_to(order).sets if len(members) == order]
     items = [features] if isinstance(features, (str, int, np.integer)) else list(features)
@@ -165,93 +196,3 @@ def _sets_of(view: Explained, decomposition: Decomposition, features: Any, order
             f"(order={order}); got {wrong[0]!r}"
         )
     return list(dict.fromkeys(sets))
-
-
-class _Effects:
-    """Compute centred partial dependence functions at the background rows, on the margin scale.
-
-    Parameters
-    ----------
-    view : Explained
-    decomposition : Decomposition
-    background : Background
-        The rows, and the weights of the sums.
-    """
-
-    def __init__(self, view: Explained, decomposition: Decomposition, background: Background) -> None:
-        self._view = view
-        self._decomposition = decomposition
-        self._bins = background.bins
-        self._share = background.weight / background.total
-        self._margin = self._centre(decomposition.margins(background.bins, view.execution))
-        self.variance = self._mean_square(self._margin)
-        self._lists: dict[int, tuple[ListedComponents | None, dict[Players, int]]] = {}
-
-    def total(self) -> Ratio:
-        """Return the statistic of all interactions together."""
-        rest = self._margin.copy()
-        used = np.unique(self._decomposition.players.player_of_feature)
-        for batch in self._batches([(int(j),) for j in used]):
-            rest -= self._components(batch).sum(axis=1)
-        return self._mean_square(self._centre(rest)), self.variance
-
-    def overall(self, player: int) -> Ratio:
-        """Return the statistic of the interactions of one player with all others."""
-        decomposition = self._decomposition
-        keep = decomposition.players.player_of_feature != player
-        without = average_out(decomposition.ensemble, decomposition.weighting, keep, self._view.execution)
-        rest = self._margin - without(self._bins, self._view.execution) - self._components([(player,)])[:, 0]
-        return self._mean_square(self._centre(rest)), self.variance
-
-    def interactions(self, sets: list[Players]) -> list[Ratio]:
-        """Return the statistics of sets of several players."""
-        return [ratio for batch in self._batches(sets) for ratio in self._interactions(batch)]
-
-    def _interactions(self, sets: list[Players]) -> list[Ratio]:
-        within = [[u for k in range(1, len(s) + 1) for u in combinations(s, k)] for s in sets]
-        position = {u: i for i, u in enumerate(dict.fromkeys(u for subsets in within for u in subsets))}
-        components = self._components(list(position))
-        out = []
-        for subsets in within:
-            rows = [position[u] for u in subsets]
-            parts = components[:, rows[-1]], components[:, rows].sum(axis=1)
-            numerator, denominator = (self._mean_square(self._centre(part)) for part in parts)
-            out.append((numerator, denominator))
-        return out
-
-    def _batches(self, sets: list[Players]) -> list[list[Players]]:
-        """Divide sets so that their components at all rows fit into a buffer."""
-        width = self._bins.shape[1] * self._view.n_outputs * max(map(len, sets), default=1)
-        size = max(scaled(budgets.buffer_size) // max(width, 1), 1)
-        return [sets[i : i + size] for i in range(0, len(sets), size)]
-
-    def _components(self, sets: list[Players]) -> NDArray[np.float64]:
-        """Return the components of some sets at all rows: (n_outputs, n_sets, n_rows)."""
-        out = np.zeros((self._view.n_outputs, len(sets), self._bins.shape[1]))
-        listed, position = self._list(max(map(len, sets), default=1))
-        known = [i for i, members in enumerate(sets) if members in position]
-        if listed is not None and known:
-            chosen = np.array([position[sets[i]] for i in known], dtype=np.int64)
-            out[:, known] = self._view.component_values(listed, self._bins, chosen)
-        for i, members in enumerate(sets):
-            if members not in position and self._decomposition.together(members):
-                alone = self._decomposition.single(members)
-                out[:, i] = self._view.component_values(alone, self._bins)[:, 0]
-        return out
-
-    def _list(self, order: int) -> tuple[ListedComponents | None, dict[Players, int]]:
-        """Return the components up to an order and the position of each; None and nothing if they are too many."""
-        if order not in self._lists:
-            try:
-                listed = self._decomposition.up_to(order)
-                self._lists[order] = listed, {members: i for i, members in enumerate(listed.sets)}
-            except ValueError:
-                self._lists[order] = None, {}
-        return self._lists[order]
-
-    def _centre(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Subtract the weighted mean over the rows, which are the last axis."""
-        return np.asarray(values - (values @ self._share)[..., None])
-
-    def _mean_square(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((values**2) @ self._share)

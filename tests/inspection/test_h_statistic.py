@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 from numpy.testing import assert_allclose
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from skglex import GlexDecomposer
 from skglex.inspection import h_statistic
@@ -165,3 +166,71 @@ def test_groups_are_features():
 def test_bad_input(decomposer, call, error, message):
     with pytest.raises(error, match=message):
         call(decomposer)
+
+
+PROBABILITY = HistGradientBoostingClassifier(max_iter=8, min_samples_leaf=5).fit(X, Y > 0)
+
+
+def probabilities(rows):
+    return PROBABILITY.predict_proba(rows)[:, 1]
+
+
+@pytest.fixture(scope="module")
+def of_probability():
+    return GlexDecomposer(PROBABILITY).fit(X)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_response_equals_hstats(of_probability, order, weight):
+    every = {"scale": "response", "grid_resolution": None, "sample_weight": weight}
+    table = h_statistic(of_probability, order=order, **every)
+    assert len(table) == [4, 6, 4][order - 1]
+    if order > 1:
+        assert (table.pop("error") == 0).all()
+    for name, value in by_name(table, "feature" if order == 1 else "component").items():
+        members = tuple(int(part[1:]) for part in name.split(":"))
+        assert_allclose(value, hstats(probabilities, members, weight), rtol=1e-8)
+    (total,) = h_statistic(of_probability, "total", **every)["h2"]
+    assert_allclose(total, hstats(probabilities, (), weight), rtol=1e-8)
+
+
+@pytest.mark.parametrize("order", [2, 3])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_error_of_the_grid(of_probability, order, normalize):
+    params = {"order": order, "scale": "response", "normalize": normalize}
+    exact = h_statistic(of_probability, grid_resolution=None, **params).set_index("component")["h2"]
+    for resolution, most in ((5, 0.2), (10, 0.1)):
+        table = h_statistic(of_probability, grid_resolution=resolution, **params).set_index("component")
+        off = (table["h2"] - exact[table.index]).abs()
+        assert off.max() > 0
+        assert (off <= table["error"]).all()
+        assert off.max() < most
+
+
+def test_response_of_classes_and_of_groups():
+    fitted = GlexDecomposer(CLASSES, feature_groups={"both": [0, 2]}).fit(X)
+    table = h_statistic(fitted, scale="response")
+    assert list(table.columns) == [
+        "component",
+        *(f"{c}__{what}" for what in ("h2", "error") for c in range(3)),
+    ]
+    assert set(table["component"]) == {"both:x1", "both:x3", "x1:x3"}
+    f = CLASSES.predict_proba
+    parts = {s: partial_dependence(f, s, None) for s in ((0, 1, 2), (0, 2), (1,))}
+    numerator = np.mean((parts[0, 1, 2] - parts[0, 2] - parts[1,]) ** 2, axis=0)
+    found = table.set_index("component").loc["both:x1", [f"{c}__h2" for c in range(3)]]
+    exact = h_statistic(fitted, ["both", "x1"], scale="response", grid_resolution=None)
+    expected = numerator / np.mean(parts[0, 1, 2] ** 2, axis=0)
+    assert_allclose(exact.filter(like="h2").to_numpy()[0], expected, atol=FLOAT32)
+    assert_allclose(found.astype(float), expected, atol=0.05)
+
+
+def test_response_needs_a_background():
+    fitted = GlexDecomposer(MODEL, weighting="path_dependent").fit(X)
+    with pytest.raises(ValueError, match="weighting='path_dependent' does not have"):
+        h_statistic(fitted, scale="response")
+    with pytest.raises(ValueError, match="scale must be 'margin' or 'response'; got 'odds'"):
+        h_statistic(fitted, scale="odds")
+    with pytest.raises(ValueError, match="grid_resolution must be"):
+        h_statistic(GlexDecomposer(MODEL).fit(X), scale="response", grid_resolution=1)
