@@ -37,6 +37,7 @@ from skglex._input import (
     output_names,
     resolve_features,
     take_rows,
+    warn_of_joined_features,
 )
 from skglex._leaves import Background, assign_players, require_equal, rounding_of, warn_of_small_background
 from skglex._response import on_response
@@ -93,7 +94,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     feature_groups : dict of str to list, or "auto", default=None
         ``{"name": [columns]}``: columns that count as one feature. For a pipeline, the name of a raw column stands for
         all columns that are computed from it. ``"auto"``: the columns that the preprocessing computes from one raw
-        column are a group with its name. Columns that are computed from several raw columns join their groups.
+        column are a group with its name. Columns that are computed from several raw columns join their groups, and so
+        do features that one split of the model combines, as CatBoost's does.
     remainder : bool, default=True
         If ``max_interaction`` or ``features`` is set, append the column ``remainder``: margin - intercept - sum of
         the other columns.
@@ -103,6 +105,12 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     missing : float, default=nan
         The value that was missing in training besides NaN, for a model that does not store it: an
         ``xgboost.Booster`` that was trained on ``DMatrix(..., missing=missing)``, or a ``treelite.Model``.
+    survival_output : {"risk", "cumulative_hazard", "survival"}, default="risk"
+        For a tree or forest of scikit-survival, what the margin is: the risk score, or the cumulative hazard or
+        survival function, with one output per time. For its gradient boosting with ``loss="coxph"``, whose margin is
+        the logarithm of the hazard ratio, what the response is.
+    times : array-like of shape (n_times,), default=None
+        Increasing times of the cumulative hazard or survival function. None: all times in the training data.
     n_background : int, default=None
         Number of rows of X (or of a Dask collection) to draw as the background. None: all rows.
     max_components : int, default=20_000
@@ -247,6 +255,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         remainder: bool = True,
         prefit: str | bool = "auto",
         missing: float = np.nan,
+        survival_output: str = "risk",
+        times: Any = None,
         n_background: int | None = None,
         max_components: int = 20_000,
         separator: str = ":",
@@ -264,6 +274,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         self.remainder = remainder
         self.prefit = prefit
         self.missing = missing
+        self.survival_output = survival_output
+        self.times = times
         self.n_background = n_background
         self.max_components = max_components
         self.separator = separator
@@ -307,6 +319,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
         Warns
         -----
+        JoinedFeaturesWarning
+            ``feature_groups="auto"`` joins features, since the model splits on combinations of them.
         RemainderWarning
             The components up to ``max_interaction`` leave out more than a tenth of the variance of the margin.
         SmallBackgroundWarning
@@ -326,8 +340,11 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             self._fitted = self._fitted.with_raw_columns(X, Xt)
         raw = self._trace_columns(X) if self.feature_groups and X is not None else self._fitted.raw
         names = self._fitted.feature_names
-        groups = raw.groups(names) if isinstance(self.feature_groups, str) else self.feature_groups
-        self._groups = group_features(groups, names, raw.by_name())
+        derived = self._fitted.source.input.derived
+        groups = raw.groups(names, derived) if isinstance(self.feature_groups, str) else self.feature_groups
+        self._groups = group_features(groups, names, raw.by_name()).with_derived(derived, names)
+        if isinstance(self.feature_groups, str):
+            warn_of_joined_features(self._groups)
         if X is not None and self._fitted.background.n_rows == len(self._fitted.background_rows):
             one_hot = find_one_hot_groups(Xt, self._fitted.source.input, self._groups)
             self._groups = replace(self._groups, one_hot=one_hot)
@@ -360,7 +377,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     def _decompose(self, Xt: Any) -> Decomposition:
         """Split the leaves into the components of features, or of groups of features."""
         ensemble, groups = self._fitted.source.ensemble, self._groups
-        players = assign_players(ensemble, groups.of_feature[ensemble.grid.features])
+        players = assign_players(ensemble, groups.of_column[ensemble.grid.features])
         allowed = None
         if self.features is not None:
             allowed = np.zeros(len(groups.names), dtype=bool)
@@ -794,6 +811,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             estimator=self,
             component_means=self._component_means,
             find=self._find,
+            members=self._names.members,
             cached=frozenset(self._cache),
         )
 
@@ -845,6 +863,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         """Return the labels of the outputs, None for a single output."""
         if self._n_outputs == 1:
             return None
+        if (labels := self._fitted.source.response.output_labels) is not None:
+            return list(labels)
         classes = getattr(self, "classes_", None)
         if classes is not None and len(classes) == self._n_outputs:
             return list(classes)

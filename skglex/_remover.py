@@ -32,8 +32,7 @@ from skglex._input import (
 )
 from skglex._leaves import LeafSum
 from skglex._mixed_rows import CellAxis, cell_axis, distinct_cells, mean_over_cells, warn_of_margins
-from skglex._prefit import tree_model
-from skglex._readers import SourceModel, is_probability_average
+from skglex._readers import SourceModel, decides_by_margin, tree_model
 from skglex._response import Response
 from skglex._utils import Execution, restore_on_failure, warn_user
 
@@ -68,7 +67,7 @@ def _has_decision(remover: FeatureRemover) -> bool:
             return False
     if get_tags(remover).estimator_type == "regressor":
         return model is not None and model.response.link != "identity"
-    return not (is_classifier(remover) and is_probability_average(tree_model(remover.estimator)))
+    return not is_classifier(remover) or decides_by_margin(tree_model(remover.estimator))
 
 
 def _scores_samples(remover: FeatureRemover) -> bool:
@@ -133,6 +132,12 @@ class FeatureRemover(BaseTreeModelEstimator):
     missing : float, default=nan
         The value that was missing in training besides NaN, for a model that does not store it: an
         ``xgboost.Booster`` that was trained on ``DMatrix(..., missing=missing)``, or a ``treelite.Model``.
+    survival_output : {"risk", "cumulative_hazard", "survival"}, default="risk"
+        For a tree or forest of scikit-survival, what the margin is: the risk score, or the cumulative hazard or
+        survival function, with one output per time. For its gradient boosting with ``loss="coxph"``, whose margin is
+        the logarithm of the hazard ratio, what the response is.
+    times : array-like of shape (n_times,), default=None
+        Increasing times of the cumulative hazard or survival function. None: all times in the training data.
     n_background : int, default=None
         Number of rows of X to draw as the background. None: all rows.
     n_jobs : int, default=None
@@ -267,6 +272,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         feature_groups: dict[str, Any] | str | None = None,
         prefit: str | bool = "auto",
         missing: float = np.nan,
+        survival_output: str = "risk",
+        times: Any = None,
         n_background: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -280,6 +287,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         self.feature_groups = feature_groups
         self.prefit = prefit
         self.missing = missing
+        self.survival_output = survival_output
+        self.times = times
         self.n_background = n_background
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -287,8 +296,10 @@ class FeatureRemover(BaseTreeModelEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            inner = get_tags(self.estimator)
+        # A model of Spark has no tags, unlike the model of scikit-learn inside.
+        tagged = self.estimator if hasattr(self.estimator, "__sklearn_tags__") else tree_model(self.estimator)
+        if hasattr(tagged, "__sklearn_tags__"):
+            inner = get_tags(tagged)
             tags.estimator_type = inner.estimator_type
             tags.classifier_tags = inner.classifier_tags
             tags.regressor_tags = inner.regressor_tags
@@ -461,7 +472,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         return self._response.predict(self._output(X, offset))
 
     @available_if(_classifies)
-    def predict_proba(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Compute the debiased probabilities of the classes.
 
         Parameters
@@ -474,13 +485,13 @@ class FeatureRemover(BaseTreeModelEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Probabilities, with the classes in the order of ``classes_``.
+            Probabilities, with the classes in the order of ``classes_``. For several targets, a list of such arrays.
         """
         check_is_fitted(self)
         return self._response.probabilities(self._output(X, offset))
 
     @available_if(_classifies)
-    def predict_log_proba(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Compute the logarithms of ``predict_proba``.
 
         Parameters
@@ -493,10 +504,15 @@ class FeatureRemover(BaseTreeModelEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Log-probabilities, with the classes in the order of ``classes_``.
+            Log-probabilities, with the classes in the order of ``classes_``. For several targets, a list of arrays.
         """
+        probabilities = self.predict_proba(X, offset=offset)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X, offset=offset)))
+            return (
+                [np.log(p) for p in probabilities]
+                if isinstance(probabilities, list)
+                else np.log(probabilities)
+            )
 
     @available_if(_has_score)
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
@@ -521,6 +537,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         metric = accuracy_score if is_classifier(self) else r2_score
         # np.asarray computes the predictions on a Dask collection, which are lazy.
         prediction = np.asarray(self.predict(X, offset=offset))
+        if self._response.targets and is_classifier(self):
+            return float(np.average((np.asarray(y) == prediction).all(axis=1), weights=sample_weight))
         return float(metric(np.asarray(y), prediction, sample_weight=sample_weight))
 
     def to_xgboost(self) -> xgboost.Booster:

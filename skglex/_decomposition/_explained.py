@@ -49,6 +49,8 @@ class Explained:
         Returns the importances of the listed components, of shape (n_sets, n_outputs).
     find : callable
         Returns the list that has the component of some players, and its position there.
+    members : callable
+        Returns the players of a component from its name, or from their names in any order.
     cached : frozenset of str
         Names of the attributes that were computed already.
     """
@@ -63,6 +65,7 @@ class Explained:
     execution: Execution
     component_means: Callable[[], NDArray[np.float64]]
     find: Callable[[tuple[int, ...]], tuple[ListedComponents, int]]
+    members: Callable[[Any], tuple[int, ...]]
     cached: frozenset[str]
 
     @property
@@ -162,7 +165,7 @@ class Explained:
     ) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Return the axes and the values of one component's table."""
         categories = self.source.input.categories
-        axes, values = listed.table(position, self.feature_names, categories, self.execution)
+        axes, values = listed.table(position, self.fitted.column_names, categories, self.execution)
         return axes, self.squeeze(values)
 
     def origin_of(self, columns: list[int]) -> Origin | None:

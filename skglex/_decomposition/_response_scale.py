@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import combinations
 from math import factorial
 
 import numpy as np
@@ -72,6 +73,11 @@ class ResponseScale:
         self._link: Link = response.response
         self.n_responses = response.n_responses
 
+    @property
+    def n_players(self) -> int:
+        """Return the number of players that the model uses."""
+        return len(np.unique(self._player_of_feature))
+
     # -- sets of players ----------------------------------------------------------------------
 
     def output(self, bins: Bins, execution: Execution = DEFAULT_EXECUTION) -> NDArray[np.float64]:
@@ -138,6 +144,37 @@ class ResponseScale:
         cells, share = distinct_cells(self._background, removed)
         return (cells, share) if len(share) < most else None
 
+    def component_at_cells(
+        self,
+        axes: Sequence[Sequence[tuple[NDArray[np.int64], Bins]]],
+        execution: Execution = DEFAULT_EXECUTION,
+    ) -> NDArray[np.float64]:
+        r"""Return a component at all combinations of the cells of its players' axes.
+
+        Parameters
+        ----------
+        axes : sequence of sequences of tuples
+            For each player its axes, as in `grids`.
+
+        Returns
+        -------
+        ndarray of shape (n_responses, \*n_cells)
+        """
+        player_of_axis = [player for player, own in enumerate(axes) for _ in own]
+        every = [axis for own in axes for axis in own]
+        parts = _subsets(tuple(range(len(axes))))
+        nothing = [(np.empty(0, np.int64), np.empty((0, 1), every[0][1].dtype))]
+        grids = [[a for a, player in zip(every, player_of_axis) if player in part] for part in parts]
+        n_cells = sum(float(np.prod([bins.shape[1] for _, bins in grid])) for grid in grids)
+        warn_of_margins(self._background.n_rows * n_cells * self._ensemble.n_outputs, "the component")
+        out = np.zeros((self.n_responses, *(bins.shape[1] for _, bins in every)))
+        for part, mean in zip(parts, self.grids([grid or nothing for grid in grids], execution)):
+            shape = [
+                bins.shape[1] if player in part else 1 for (_, bins), player in zip(every, player_of_axis)
+            ]
+            out += (-1) ** (len(axes) - len(part)) * mean.reshape(self.n_responses, *shape)
+        return out
+
     # -- games --------------------------------------------------------------------------------
 
     def shapley(self, bins: Bins, execution: Execution = DEFAULT_EXECUTION) -> NDArray[np.float64]:
@@ -163,12 +200,12 @@ class ResponseScale:
 
     def _n_found(self, what: str) -> int:
         """Return the number of players in the model; raise if there are too many coalitions of them."""
-        d = len(np.unique(self._player_of_feature))
+        d = self.n_players
         if d > budgets.coalition_players:
             raise ValueError(
                 f"{what} on the response scale need the mean response of all 2**{d} coalitions of the {d} features "
                 f"or groups that the model uses; at most {budgets.coalition_players} are supported. Join features "
-                "with feature_groups, or use scale='margin'"
+                "with feature_groups, use scale='margin', or response_components(..., max_interaction=2)"
             )
         return d
 
@@ -184,20 +221,36 @@ class ResponseScale:
 
     # -- components ---------------------------------------------------------------------------
 
+    def all_orders(self) -> int:
+        """Return the highest order of a component; raise if there are too many players to compute all orders."""
+        return self._n_found("components of all orders")
+
+    def sets_up_to(self, order: int, allowed: NDArray[np.bool_] | None = None) -> list[tuple[int, ...]]:
+        """Return the sets of up to ``order`` players that the model uses, by size: all may interact in the response."""
+        found = np.unique(self._player_of_feature).tolist()
+        found = [player for player in found if allowed is None or allowed[player]]
+        return [members for k in range(1, order + 1) for members in combinations(found, k)]
+
     def components(
         self, sets: Sets, bins: Bins, execution: Execution = DEFAULT_EXECUTION
     ) -> NDArray[np.float64]:
         """Return components of the response: shape (n_responses, n_sets, n_rows).
 
-        The component of S is the sum over V in S of (-1)^(|S| - |V|) times the mean response of V.
+        The component of S is the sum over V in S of (-1)^(|S| - |V|) times the mean response of V. Orders above 2 are
+        computed from all coalitions, if there are few enough players.
         """
+        found = np.unique(self._player_of_feature)
+        if max(map(len, sets), default=0) > 2 and len(found) <= budgets.coalition_players:
+            position = {int(player): k for k, player in enumerate(found)}
+            mask = np.array([sum(1 << position[player] for player in members) for members in sets])
+            return self._solve(moebius_matrix(len(found), mask), bins, execution)
         needed = sorted({part for members in sets for part in _subsets(members)}, key=lambda s: (len(s), s))
-        position = {members: i for i, members in enumerate(needed)}
+        at = {members: i for i, members in enumerate(needed)}
         means = self.means(needed, bins, execution)
         out = np.zeros((self.n_responses, len(sets), bins.shape[1]))
         for i, members in enumerate(sets):
             for part in _subsets(members):
-                out[:, i] += (-1) ** (len(members) - len(part)) * means[:, position[part]]
+                out[:, i] += (-1) ** (len(members) - len(part)) * means[:, at[part]]
         return out
 
 
@@ -234,6 +287,14 @@ def interaction_matrix(d: int) -> NDArray[np.float64]:
     n_inside = member[i].astype(np.int64) + member[j]
     weight = [factorial(s) * factorial(d - 2 - s) / factorial(d - 1) / 2 for s in range(d - 1)] or [0.0]
     return np.asarray(np.where(n_inside == 1, -1.0, 1.0) * np.array(weight)[size - n_inside])
+
+
+def moebius_matrix(d: int, mask: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the matrix of shape (n_sets, 2**d) that maps the values of all coalitions to components of some sets."""
+    coalition = np.arange(2**d)
+    _, size = _membership(d)
+    sign = np.where((size[mask][:, None] - size) % 2, -1.0, 1.0)
+    return np.asarray(np.where(coalition & ~mask[:, None], 0.0, sign))
 
 
 def _membership(d: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

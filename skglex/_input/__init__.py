@@ -16,6 +16,7 @@ from skglex._input._feature_names import (
     list_features,
     output_names,
     resolve_features,
+    warn_of_joined_features,
 )
 from skglex._input._origins import Origin, RawMap, find_one_hot_groups, find_outputs_of_all, trace_columns
 from skglex._input._raw_columns import RawColumns, expand_groups, find_outputs
@@ -75,6 +76,7 @@ __all__ = [
     "trace_columns",
     "unpack_index",
     "unpack_row",
+    "warn_of_joined_features",
     "with_columns_of",
     "with_numbers",
     "with_values",

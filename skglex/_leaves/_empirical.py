@@ -17,7 +17,7 @@ from skglex._kernels.patterns import pattern_histogram
 from skglex._kernels.subset_sums import MOST_PLAYERS
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
-from skglex._leaves._weighting import split_leaves, subset_ranks
+from skglex._leaves._weighting import most_states, split_leaves, subset_ranks
 from skglex._utils import Execution, budgets, weight_chunks
 
 if TYPE_CHECKING:
@@ -94,10 +94,6 @@ class Empirical:
 
     solves_leaves = True
 
-    def steps_without_tables(self, n_players: NDArray[np.int64], *, pairs: bool) -> float:
-        """Return infinity: comparing patterns takes longer than tables (see `Weighting`)."""
-        return np.inf
-
     def shapley_kernel(
         self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int
     ) -> tuple[Callable[..., None], tuple[Any, ...]]:
@@ -114,7 +110,12 @@ class Empirical:
         inverse = _inverse_binomials(int(games.players.n_players[leaves].max()))
         rows = BackgroundRows(bins, self.background.weight / self.background.total, inverse)
         leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, games.players.arrays
-        return add_shapley_by_comparison, (*leaf_arrays, rows)
+        return add_shapley_by_comparison, (
+            *leaf_arrays,
+            rows,
+            ensemble.grid.n_bins,
+            most_states(n_rows, bins.shape[1]),
+        )
 
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
         """Do nothing: the background is part of every copy."""

@@ -36,6 +36,8 @@ class SourceModel(PlainState):
         library has no offsets.
     with_missing : callable, or None
         For a model that does not store which value is missing: a function of this value, which reads the model again.
+    with_survival : callable, or None
+        For a survival model: a function of ``survival_output`` and ``times``, which reads the model again.
     """
 
     ensemble: LeafEnsemble
@@ -45,3 +47,4 @@ class SourceModel(PlainState):
     response: Response
     offset_replaces: NDArray[np.float64] | None = None
     with_missing: Callable[[float], SourceModel] | None = None
+    with_survival: Callable[[str, Any], SourceModel] | None = None

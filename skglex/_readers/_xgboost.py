@@ -71,10 +71,20 @@ def read(model: Any, missing: float = np.nan) -> SourceModel:
             link=link,
             n_outputs=ensemble.n_outputs,
             classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
+            output_labels=_levels(learner["objective"]) if ensemble.n_outputs > 1 else None,
         ),
         offset_replaces=ensemble.base,
         with_missing=None if wrapped else partial(read, model),
     )
+
+
+def _levels(objective: dict[str, Any]) -> list[float] | None:
+    """Return the levels of several quantiles or expectiles."""
+    for name in ("quantile", "expectile"):
+        if written := objective.get(f"{name}_loss_param", {}).get(f"{name}_alpha"):
+            # XGBoost writes the levels in float32.
+            return [float(f"{np.float32(level):.6g}") for level in str(written).strip("[]() ").split(",")]
+    return None
 
 
 def _without_cluster(model: Any) -> Any:

@@ -344,6 +344,7 @@ def _inverse_link(graph: Graph, link: str, margin: str, n_outputs: int) -> str:
         "softmax": lambda: graph.add("Softmax", margin, axis=1),
         "hinge": lambda: graph.cast(graph.add("Greater", margin, graph.constant(np.float64(0))), np.float64),
         "mean_variance": lambda: _mean_variance(graph, margin),
+        "scaled_sigmoid": lambda: _scaled_sigmoid(graph, margin),
         "max_index": lambda: graph.cast(graph.add("ArgMax", margin, axis=1, keepdims=1), np.float64),
     }
     if name not in links:
@@ -367,6 +368,12 @@ def _mean_variance(graph: Graph, margin: str) -> str:
     """Add mean and variance; the margin holds mean and logarithm of the standard deviation."""
     variance = graph.add("Exp", graph.add("Add", margin, margin))
     return graph.add("Where", graph.constant(np.array([[True, False]])), margin, variance)
+
+
+def _scaled_sigmoid(graph: Graph, margin: str) -> str:
+    """Scale the sigmoids of several classes to sum to 1."""
+    p = graph.add("Sigmoid", margin)
+    return graph.add("Div", p, graph.add("ReduceSum", p, graph.constant([1], np.int64), keepdims=1))
 
 
 def _probability(graph: Graph, margin: str, n_outputs: int) -> str:
@@ -425,6 +432,12 @@ def _classify(graph: Graph, output: str, labels: NDArray[Any], response: Respons
         other = graph.add("Sub", graph.constant(np.float64(1)), output)
         output = graph.add("Concat", other, output, axis=1)
     graph.add("Identity", output, name="probabilities")
+    if response.threshold != 0.5:
+        compare = "GreaterOrEqual" if response.second_class_on_ties else "Greater"
+        second = graph.add(compare, output, graph.constant(np.array([[np.inf, response.threshold]])))
+        best = graph.add("ArgMax", graph.cast(second, np.int64), axis=1, keepdims=0)
+        graph.add("Gather", graph.constant(labels), best, axis=0, name="label")
+        return
     last = int(response.second_class_on_ties and response.binary)
     best = graph.add("ArgMax", output, axis=1, keepdims=0, select_last_index=last)
     graph.add("Gather", graph.constant(labels), best, axis=0, name="label")

@@ -7,6 +7,7 @@ from skglex.inspection._h_statistic import h_statistic
 from skglex.inspection._importance import component_importance, feature_importance
 from skglex.inspection._partial_dependence import partial_dependence
 from skglex.inspection._plot_partial_dependence import plot_partial_dependence
+from skglex.inspection._response_components import response_components
 from skglex.inspection._truncation import interaction_strength, truncated_margin
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "make_group_scorer",
     "partial_dependence",
     "plot_partial_dependence",
+    "response_components",
     "truncated_margin",
 ]
