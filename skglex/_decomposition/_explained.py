@@ -14,7 +14,6 @@ from skglex._decomposition._response_scale import ResponseScale
 from skglex._input import as_numpy, column_names, row_of_series
 from skglex._response import on_response
 from skglex._utils import Execution
-from skglex.components import ComponentNames
 
 if TYPE_CHECKING:
     from skglex._decomposition._decomposition import Decomposition
@@ -145,11 +144,6 @@ class Explained:
     def features_of(self, members: tuple[int, ...]) -> list[str]:
         """Return the names of the features of a component."""
         return [self.groups.names[player] for player in members]
-
-    def members(self, key: Any) -> tuple[int, ...]:
-        """Return the players of a component that a user names, as ``decomposer[key]`` finds them."""
-        grouped = self.groups.group_of(self.feature_names)
-        return ComponentNames(self.groups.names, self.estimator.separator, grouped).members(key)
 
     def component_values(
         self, listed: ListedComponents, bins: NDArray[Any], chosen: NDArray[np.int64] | None = None

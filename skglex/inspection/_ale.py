@@ -11,6 +11,8 @@ from scipy.ndimage import distance_transform_edt
 from sklearn.utils import Bunch
 
 from skglex._decomposition import Explained, explained
+from skglex._mixed_rows import Link, apply_link, identity
+from skglex._response import on_response
 from skglex._utils import rows_at_a_time, weight_chunks
 from skglex.inspection._ale_axis import AleAxis, divide, locate_rows
 
@@ -24,6 +26,7 @@ def ale(
     X: Any = None,
     *,
     bins: Any = 40,
+    scale: str = "margin",
     order: Any = None,
     sample_weight: Any = None,
 ) -> Bunch:
@@ -42,7 +45,8 @@ def ale(
     Parameters
     ----------
     decomposer : GlexDecomposer
-        A fitted decomposer. Its weighting does not matter: the curve depends on the model and on the rows only.
+        A fitted decomposer. Its weighting does not matter on the margin scale: the curve depends on the model and on
+        the rows only.
     features : str, int, or tuple of two of these
         A feature; or two features, for their second-order effect.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
@@ -51,6 +55,8 @@ def ale(
         The number of bins, whose edges are then quantiles of the rows; or the edges themselves, increasing. Of the
         background, a decomposer knows only between which thresholds of the model a value lies: its edges are such
         thresholds, and edges of your own need X. For two features: the same for both, or one for each.
+    scale : {"margin", "response"}, default="margin"
+        What f is: the margin, or the response (probability, price, count).
     order : list, or dict of str to list, default=None
         The categories of a categorical feature, in the order in which they are accumulated. For two features: a dict
         from a feature's name to its categories.
@@ -61,7 +67,7 @@ def ale(
     -------
     sklearn.utils.Bunch
         - ``effect``: ndarray of shape (n_steps,) or (n_steps_1, n_steps_2), with a last axis of outputs if there are
-          several. The effect on the margin scale.
+          several. The effect in units of f.
         - ``edges``: for each feature, the thresholds between its steps, as in `~skglex.components.Component.edges`:
           ``numpy.searchsorted(edges, x, side="right")`` is the step of x. For a category, its categories.
         - ``bins``: for each feature, the edges z, without those between empty bins.
@@ -74,7 +80,8 @@ def ale(
     Raises
     ------
     ValueError
-        An argument is invalid, a category has no ``order``, or no row is left.
+        An argument is invalid, a category has no ``order``, or no row is left. With ``scale="response"``: the weights
+        are path-dependent.
 
     See Also
     --------
@@ -110,6 +117,10 @@ def ale(
     (True, 4)
     """
     view = explained(decomposer)
+    if on_response(scale):
+        link, labels = view.response_scale.link, view.response_labels
+    else:
+        link, labels = identity, view.output_labels
     names = _names_of(view, features)
     if not (order is None or isinstance(order, dict) or len(names) == 1):
         raise ValueError(f"order must be a dict from names to categories for two features; got {order!r}")
@@ -128,11 +139,11 @@ def ale(
     axes = [divide(column, view, part, weight) for column, part in zip(columns, parts)]
     counted &= ~np.any([axis.outside for axis in axes], axis=0)
     _require_rows(counted, names)
-    curve = _Curve(view, axes, rows.bins[:, counted], rows.weight[counted], counted)
-    values = curve.first_order() if len(axes) == 1 else curve.second_order()
+    curve = _Curve(view, link, axes, rows.bins[:, counted], rows.weight[counted], counted)
+    effect = curve.first_order() if len(axes) == 1 else curve.second_order()
     return Bunch(
         features=names,
-        effect=view.squeeze(np.moveaxis(values, 0, -1)),
+        effect=effect[0] if labels is None else np.moveaxis(effect, 0, -1),
         edges=[axis.edges for axis in axes],
         bins=[axis.bins for axis in axes],
         n_missing=int(missing.sum()),
@@ -173,6 +184,8 @@ class _Curve:
     Parameters
     ----------
     view : Explained
+    link : callable
+        Function from margins to f.
     axes : list of AleAxis
     bins : ndarray of shape (n_used_features, n_counted)
         Bins of the rows that count.
@@ -184,12 +197,15 @@ class _Curve:
     def __init__(
         self,
         view: Explained,
+        link: Link,
         axes: list[AleAxis],
         bins: NDArray[Any],
         weight: NDArray[np.float64],
         counted: NDArray[np.bool_],
     ) -> None:
         self._view = view
+        self._link = link
+        self._n_outputs = len(apply_link(link, np.zeros((view.n_outputs, 1))))
         self._axes = axes
         self._bins = bins
         self._weight = weight
@@ -202,7 +218,7 @@ class _Curve:
         (axis,), (cell,), (step,) = self._axes, self._cells, self._steps
         rows = np.flatnonzero((cell >= 0) & (np.diff(axis.ends, append=0)[cell] > 0))
         low, high = axis.ends[cell[rows]], axis.ends[cell[rows] + 1]
-        jumps = np.zeros((self._view.n_outputs, axis.n_steps - 1))
+        jumps = np.zeros((self._n_outputs, axis.n_steps - 1))
         for visit, (at,), f in self._visit(rows, [low], [high]):
             inner = np.flatnonzero(at > low[visit])
             weight = self._weight[rows[visit[inner]]]
@@ -215,7 +231,7 @@ class _Curve:
     def second_order(self) -> NDArray[np.float64]:
         """Return the effect at every pair of steps: (n_outputs, n_steps_1, n_steps_2)."""
         first, second = self._axes
-        effect = np.zeros((self._view.n_outputs, first.n_steps, second.n_steps))
+        effect = np.zeros((self._n_outputs, first.n_steps, second.n_steps))
         rectangle = self._cells[0] * second.n_bins + self._cells[1]
         rows = np.flatnonzero((self._cells[0] >= 0) & (self._cells[1] >= 0))
         rows = rows[np.argsort(rectangle[rows], kind="stable")]
@@ -235,7 +251,7 @@ class _Curve:
         rows = rows[np.arange(len(of)) + np.repeat(begin - (np.cumsum(n_rows) - n_rows), n_rows)]
         low = [first.ends[k[of]], second.ends[m[of]]]
         high = [first.ends[k[of] + 1], second.ends[m[of] + 1]]
-        flat = np.zeros((self._view.n_outputs, (first.n_steps - 1) * (second.n_steps - 1)))
+        flat = np.zeros((self._n_outputs, (first.n_steps - 1) * (second.n_steps - 1)))
         for visit, (p, q), f in self._visit(rows, low, high):
             inner = np.flatnonzero((p > low[0][visit]) & (q > low[1][visit]))
             back = inner - (high[1] - low[1] + 1)[visit[inner]]
@@ -289,7 +305,8 @@ class _Curve:
                 steps.append(begin[visit] + rest % size[visit])
                 rest //= size[visit]
                 bins[axis.used] = axis.step_bins[steps[-1]]
-            yield visit, steps[::-1], self._view.decomposition.margins(bins, self._view.execution)
+            margins = self._view.decomposition.margins(bins, self._view.execution)
+            yield visit, steps[::-1], apply_link(self._link, margins)
 
     def _mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(values @ self._weight / self._weight.sum())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition import Decomposition, Explained, ListedComponents, ResponseScale, average_out
 from skglex._leaves import Background
-from skglex._mixed_rows import Link, apply_link, cell_axis, mean_over_rows, warn_of_margins
+from skglex._mixed_rows import apply_link, cell_axis, mean_over_rows, warn_of_margins
 from skglex._utils import budgets, scaled
 
 Players = tuple[int, ...]
@@ -249,8 +249,7 @@ class ResponseEffects:
         self._player_of_feature = decomposition.players.player_of_feature
         self._background = background
         self._resolution = grid_resolution
-        self._link: Link = view.source.response.response
-        self._scale = ResponseScale(
+        self._scale = scale = ResponseScale(
             decomposition.ensemble,
             decomposition.players,
             decomposition.n_players,
@@ -258,6 +257,7 @@ class ResponseEffects:
             view.source.response,
             decomposition.weighting,
         )
+        self._link = scale.link
         self._moments = Moments(background.weight / background.total)
         margins = decomposition.margins(background.bins, view.execution)
         self._response = self._moments.centre(apply_link(self._link, margins))
@@ -362,13 +362,13 @@ def _interpolate(grid: NDArray[np.float64], places: list[_Place]) -> NDArray[np.
     """Interpolate values at knots linearly along each axis but the first, which are the outputs."""
     total = np.zeros((len(grid), len(places[0].low)))
     for corner in product((False, True), repeat=len(places)):
-        at = tuple(place.high if up else place.low for place, up in zip(places, corner))
+        at: tuple[Any, ...] = tuple(place.high if up else place.low for place, up in zip(places, corner))
         weight = np.prod([p.part if up else 1 - p.part for p, up in zip(places, corner)], axis=0)
-        total += weight * grid[(slice(None), *at)]
+        total += weight * grid[:, *at]
     return total
 
 
-def _quantile_knots(share: NDArray[np.float64], n_knots: int) -> NDArray[np.int64]:
+def _quantile_knots(share: NDArray[Any], n_knots: int) -> NDArray[np.int64]:
     """Return positions of sorted values: the first, the last, and quantiles between them."""
     middle = np.cumsum(share) - share / 2
     wanted = np.linspace(0.0, share.sum(), max(n_knots, 2))

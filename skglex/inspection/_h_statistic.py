@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from skglex._decomposition import Decomposition, Explained, explained
@@ -63,9 +62,9 @@ def h_statistic(
         What f is: the margin, from the components; or the response (probability, price, count), averaged over the
         background. Features that do not interact on one scale may do so on the other.
     grid_resolution : int, default=20
-        For pairs and triples on the response scale: the number of values of each numeric feature for which the interaction is
-        computed, quantiles of the background. Between them it is interpolated. A feature with fewer values has all of them.
-        None: no grid.
+        For pairs and triples on the response scale: the number of values of each numeric feature for which the
+        interaction is computed, quantiles of the background. Between them it is interpolated. A feature with fewer
+        values has all of them. None: no grid.
     normalize : bool, default=True
         Divide by the denominator. False: return the numerator divided by the sum of the weights. It is in squared units
         of the margin and can be compared between pairs, which the ratio of a pair with little effect cannot.
@@ -77,9 +76,9 @@ def h_statistic(
     -------
     pandas.DataFrame, or dict of ndarray if pandas is not installed
         The columns ``feature`` (order 1) or ``component``, and ``h2``, or one ``label__h2`` per output. The largest
-        statistic (by the sum over outputs) comes first. A statistic is 0 if its numerator is 0. Pairs and triples on the
-        response scale also have ``error``, an estimate of the grid's error: 0 without a grid, otherwise derived from
-        how much the interaction changes without every second value. It is usually too large.
+        statistic (by the sum over outputs) comes first. A statistic is 0 if its numerator is 0. Pairs and triples on
+        the response scale also have ``error``, an estimate of the grid's error: 0 without a grid, otherwise derived
+        from how much the interaction changes without every second value. It is usually too large.
 
     Raises
     ------

@@ -22,6 +22,9 @@ from skglex._readers import require_reader
 from skglex._response import Response
 from skglex._utils import Execution
 
+# A model is read as a decomposer reads it by default.
+_HOW: dict[str, Any] = {"missing": np.nan, "survival": ("risk", None), "path_dependent": False}
+
 
 @dataclass(frozen=True)
 class InspectedModel:
@@ -70,6 +73,8 @@ class InspectedModel:
                 "'estimator' must be a fitted regressor or classifier; got an isolation forest. The mean path lengths "
                 "that it sums are what GlexDecomposer(forest).fit(X).partial_dependence returns"
             )
+        if response.targets:
+            raise ValueError("Multiclass-multioutput estimators are not supported. Use GlexDecomposer")
         if not response.is_classifier:
             if response_method != "auto":
                 raise ValueError(
@@ -99,7 +104,7 @@ def inspect(estimator: Any, X: Any, sample_weight: Any, execution: Execution | N
         checked = (
             check_rows(X, partial(takes_objects, estimator)) if tree_model(estimator) is estimator else X
         )
-        fitted, _ = read_model(read, estimator, checked, missing=np.nan, path_dependent=False)
+        fitted, _ = read_model(read, estimator, checked, **_HOW)
         check, classes = partial(_check, fitted), fitted.source.response.classes
 
     def bin_rows(rows: Any) -> NDArray[Any]:
@@ -129,7 +134,7 @@ def _check(fitted: FittedModel, X: Any) -> Any:
 
 
 def _probabilities(response: Response, margin: NDArray[np.float64]) -> NDArray[np.float64]:
-    probabilities = response.probabilities(response.output(margin))
+    probabilities: NDArray[np.float64] = response.probabilities(response.output(margin))
     return probabilities[:, 1:] if probabilities.shape[1] == 2 and not response.multilabel else probabilities
 
 

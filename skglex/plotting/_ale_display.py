@@ -73,6 +73,7 @@ class AleDisplay(ComponentDisplay):
         X: Any = None,
         *,
         bins: Any = 40,
+        scale: str = "margin",
         order: dict[str, Any] | None = None,
         sample_weight: Any = None,
         output: Any = None,
@@ -95,6 +96,8 @@ class AleDisplay(ComponentDisplay):
             The rows. They also set the range of the axes. None: the background.
         bins : int, ndarray, or tuple of two of these, default=40
             As in `~skglex.inspection.ale`, for all features.
+        scale : {"margin", "response"}, default="margin"
+            The effect on the margin, or on the response (probability, price, count).
         order : dict of str to list, default=None
             The categories of each categorical feature in the order in which they are accumulated and drawn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -108,7 +111,7 @@ class AleDisplay(ComponentDisplay):
         n_cols : int, default=3
             Number of panels per row.
         target, units : str, default=None
-            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
+            Name and unit of the target, for labels. None: what the model predicts ("prediction", "log-odds", ...).
         ax : matplotlib Axes, or array of Axes, default=None
             Axes to draw on. A single Axes is divided if there are several panels. None: a new figure.
 
@@ -119,16 +122,19 @@ class AleDisplay(ComponentDisplay):
         """
         require_matplotlib()
         view = explained(decomposer)
-        position = view.output_position(output, "output")
+        position = view.output_position(output, "output", scale=scale)
         rows = None if X is None else Rows(decomposer, X)
         panels = []
         for item in features if isinstance(features, list) else [features]:
-            result = ale(decomposer, item, X, bins=bins, order=order or {}, sample_weight=sample_weight)
-            effect = result.effect[..., position] if view.n_outputs > 1 else result.effect
+            how = {"bins": bins, "scale": scale, "order": order or {}, "sample_weight": sample_weight}
+            result = ale(decomposer, item, X, **how)
+            effect = result.effect
+            if effect.ndim > len(result.features):
+                effect = effect[..., position]
             panels.append(_make_panel(decomposer, result, effect, rows))
         if not panels:
             raise ValueError("features is empty: name at least one feature")
-        display = cls(panels, label=margin_label(view, position, target, units))
+        display = cls(panels, label=margin_label(view, position, target, units, scale))
         display.plot(ax=ax, background=background, same_scale=same_scale, n_cols=n_cols)
         return display
 

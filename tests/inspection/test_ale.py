@@ -9,6 +9,7 @@ import pytest
 import xgboost as xgb
 from lightgbm import LGBMRegressor
 from numpy.testing import assert_allclose
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from skglex import GlexDecomposer
 from skglex.inspection import ale
@@ -320,3 +321,25 @@ def test_categories(library):
 def test_bad_input(decomposer, call, error, message):
     with pytest.raises(error, match=message):
         call(decomposer)
+
+
+def test_response():
+    model = HistGradientBoostingClassifier(max_iter=8, min_samples_leaf=5).fit(X, Y > 0.2)
+    fitted, rows = GlexDecomposer(model).fit(X), X[~np.isnan(X[:, :2]).any(axis=1)][:25]
+
+    def plain(z):
+        columns = [1, 0][: len(z)]
+        return Plain(lambda rows: model.predict_proba(rows)[:, 1], rows, np.ones(len(rows)), columns, z)
+
+    first = ale(fitted, "x1", rows, bins=6, scale="response")
+    points = np.concatenate([first.edges[0][:4], first.bins[0]])
+    points = points[(points >= first.bins[0][0]) & (points <= first.bins[0][-1])]
+    assert_allclose(evaluate(first, points), plain(first.bins).first(points), atol=1e-12)
+    second = ale(fitted, ("x1", "x0"), rows, bins=2, scale="response")
+    points = [(x, y) for x in second.bins[0] for y in second.bins[1]]
+    assert_allclose(evaluate(second, *np.array(points).T), plain(second.bins).second(points), atol=1e-12)
+    by_class = ale(GlexDecomposer(CLASSES).fit(X), "x1", X, scale="response")
+    assert by_class.effect.shape == (len(by_class.edges[0]) + 1, 3)
+    assert_allclose(by_class.effect.sum(axis=1), 0, atol=1e-12)  # Probabilities add up to one.
+    with pytest.raises(ValueError, match="weighting='path_dependent' does not have"):
+        ale(GlexDecomposer(MODEL, weighting="path_dependent").fit(X), "x1", scale="response")

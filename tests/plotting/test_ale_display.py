@@ -46,6 +46,15 @@ def test_categories_in_the_given_order(mixed, plt):
     assert len(stairs(display.ax_)) == 3
 
 
+def test_response(mixed, plt):
+    decomposer, X = mixed
+    display = AleDisplay.from_decomposer(decomposer, "age", X, scale="response", output=2)
+    result = ale(decomposer, "age", X, scale="response")
+    ((values, _),) = stairs(display.ax_)
+    assert set(values) <= set(result.effect[:, 2])
+    assert display.ax_.get_ylabel() == "ALE on probability of class 2"
+
+
 def test_bad_input(bike, mixed, plt):
     with pytest.raises(ValueError, match="features is empty"):
         AleDisplay.from_decomposer(bike, [])
