@@ -40,6 +40,7 @@ from skglex._input import (
     warn_of_joined_features,
 )
 from skglex._leaves import Background, assign_players, require_equal, rounding_of, warn_of_small_background
+from skglex._response import on_response
 from skglex._utils import Execution, budgets, largest_components_table, restore_on_failure
 from skglex.components import Axis, Component, ComponentNames, Components, bins_along
 
@@ -630,27 +631,38 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     # -- sums of components -------------------------------------------------------------------
 
-    def shap_values(self, X: Any) -> NDArray[np.float64]:
+    def shap_values(self, X: Any, *, scale: str = "margin") -> NDArray[np.float64]:
         """Compute SHAP values: ``phi_k = sum over S with k of m_S / |S|``, over components of all orders.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same columns as in `fit`.
+        scale : {"margin", "response"}, default="margin"
+            ``"response"``: explain the model's own response (probability, price, count) instead of the margin. This
+            mixes each row with each background row in all coalitions of the features, of which there may be 14.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
-            SHAP values on the margin scale. The SHAP values of a row and ``intercept_`` add up to its margin. With
+            SHAP values. Those of a row and ``intercept_`` add up to its margin; on the response scale, those of a row
+            and the mean response (``partial_dependence([], X, scale="response")``) add up to its response. With
             ``feature_groups``, the players are the groups and the features outside of groups, in the order of
             ``explained_features_``.
+
+        Raises
+        ------
+        ValueError
+            With ``scale="response"``: the weights are path-dependent, or the model uses more than 14 features or
+            groups.
         """
         check_is_fitted(self)
         shape = (len(self._groups.names),)
-        values = self._on_rows(X, shape, self._decomposition.shapley, "SHAP values")
-        return self._squeeze(values.transpose(2, 1, 0))
+        compute = self._compute_on(scale, "shapley")
+        values = self._on_rows(X, shape, compute, "SHAP values", scale)
+        return _squeezed(values.transpose(2, 1, 0))
 
-    def shap_interaction_values(self, X: Any) -> NDArray[np.float64]:
+    def shap_interaction_values(self, X: Any, *, scale: str = "margin") -> NDArray[np.float64]:
         """Compute SHAP interaction values: ``1/2 sum over S with i, j of m_S / (|S| - 1)``, over all orders.
 
         The diagonal is defined such that each row of the matrix sums to the SHAP value, as in XGBoost and shap.
@@ -659,39 +671,59 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same columns as in `fit`.
+        scale : {"margin", "response"}, default="margin"
+            As in `shap_values`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features, n_features) or (n_samples, n_features, n_features, n_outputs)
-            SHAP interaction values on the margin scale.
+            SHAP interaction values.
+
+        Raises
+        ------
+        ValueError
+            As in `shap_values`.
         """
         check_is_fitted(self)
         shape = (len(self._groups.names),) * 2
-        compute = self._decomposition.shapley_interactions
-        values = self._on_rows(X, shape, compute, "SHAP interaction values")
-        return self._squeeze(values.transpose(3, 1, 2, 0))
+        compute = self._compute_on(scale, "shapley_interactions")
+        values = self._on_rows(X, shape, compute, "SHAP interaction values", scale)
+        return _squeezed(values.transpose(3, 1, 2, 0))
 
-    def partial_dependence(self, features: Any, X: Any) -> NDArray[np.float64]:
+    def partial_dependence(self, features: Any, X: Any, *, scale: str = "margin") -> NDArray[np.float64]:
         """Evaluate the partial dependence function of some features at rows.
 
         ``PD_S(x) = sum over U in S of m_U(x)``, including the intercept (the empty U) and all orders. It is the mean
-        margin when the features S are set to the row's values and the other features are averaged out.
+        margin when the features S are set to the row's values and the other features are averaged out. On the response
+        scale it is the mean response.
 
         Parameters
         ----------
         features : str, int or list of these
-            Names or positions of the features S. With ``feature_groups``, a group is selected by its name.
+            Names or positions of the features S. With ``feature_groups``, a group is selected by its name. An empty
+            list gives the mean over the background.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same columns as in `fit`.
+        scale : {"margin", "response"}, default="margin"
+            ``"response"``: average the model's own response (probability, price, count) instead of the margin.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Partial dependence on the margin scale.
+            Partial dependence.
+
+        Raises
+        ------
+        ValueError
+            With ``scale="response"``: the weights are path-dependent.
         """
         check_is_fitted(self)
         Xt = self._check_rows(X)
-        players = self._groups.resolve(features, self._fitted.feature_names, X=Xt)
+        empty = not callable(features) and np.size(features) == 0
+        players = [] if empty else self._groups.resolve(features, self._fitted.feature_names, X=Xt)
+        if on_response(scale):
+            means = partial(self._explained.response_scale.means, [tuple(sorted(map(int, players)))])
+            return _squeezed(self._on_rows(X, (1,), means, "partial dependence", scale)[:, 0].T)
         decomposition = self._decomposition
         keep = np.isin(decomposition.players.player_of_feature, players)
         averaged = average_out(decomposition.ensemble, decomposition.weighting, keep, self._execution)
@@ -853,10 +885,17 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             )
         return int(used_feature[0])
 
-    def _on_rows(self, X: Any, shape: tuple[int, ...], compute: Any, name: str) -> NDArray[np.float64]:
-        r"""Compute numbers of all outputs for rows: shape (n_outputs, \*shape, n_samples)."""
+    def _compute_on(self, scale: str, method: str) -> Any:
+        """Return a method of the decomposition of the margin or of the response."""
+        return getattr(self._explained.response_scale if on_response(scale) else self._decomposition, method)
+
+    def _on_rows(
+        self, X: Any, shape: tuple[int, ...], compute: Any, name: str, scale: str = "margin"
+    ) -> NDArray[np.float64]:
+        r"""Compute numbers of all outputs or responses for rows: shape (n_outputs, \*shape, n_samples)."""
         Xt = self._check_rows(X)
-        return self._fitted.map_rows(Xt, (self._n_outputs, *shape), compute, self._execution, name)
+        n_outputs = self._fitted.source.response.n_responses if on_response(scale) else self._n_outputs
+        return self._fitted.map_rows(Xt, (n_outputs, *shape), compute, self._execution, name)
 
     def _check_rows(self, X: Any) -> Any:
         """Check rows to explain, and take them through the preprocessing; an array of one dimension is one row."""
@@ -944,6 +983,11 @@ class _ComponentSource:
     def table(self, key: tuple[int, ...]) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Return the axes and the values of a component's table."""
         return self._decomposer._explained.component_table(*self._decomposer._find(key))
+
+
+def _squeezed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Drop the last axis if it has a single output."""
+    return values[..., 0] if values.shape[-1] == 1 else values
 
 
 def _bin_shares(background: Background, *, used_feature: int, n_bins: int) -> NDArray[np.float64]:

@@ -29,8 +29,8 @@ class AdditivityError(RuntimeError):
 class JoinedFeaturesWarning(UserWarning):
     """Warn that features count as one, since the model splits on combinations of them.
 
-    CatBoost's target statistics of several features are such combinations. With ``feature_groups="auto"`` the features of
-    a combination are one group; ``max_ctr_complexity=1`` trains a model without combinations.
+    CatBoost's target statistics of several features are such combinations. With ``feature_groups="auto"`` the features
+    of a combination are one group; ``max_ctr_complexity=1`` trains a model without combinations.
 
     Examples
     --------

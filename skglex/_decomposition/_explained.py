@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skglex._decomposition._response_scale import ResponseScale
 from skglex._input import as_numpy, column_names, row_of_series
+from skglex._response import on_response
 from skglex._utils import Execution
 
 if TYPE_CHECKING:
@@ -91,6 +93,23 @@ class Explained:
         """Drop the last axis if there is a single output."""
         return values[..., 0] if self.n_outputs == 1 else values
 
+    @property
+    def response_scale(self) -> ResponseScale:
+        """Return what decomposes the response of the model; raise if its background or its response do not allow it."""
+        parts, response = self.decomposition, self.source.response
+        players, n_players = parts.players, parts.n_players
+        return ResponseScale(parts.ensemble, players, n_players, self.background, response, parts.weighting)
+
+    @property
+    def response_labels(self) -> list[Any] | None:
+        """Return the labels of the responses, None for a single response."""
+        response = self.source.response
+        n = response.n_responses
+        if n == 1:
+            return None
+        classes = getattr(self.estimator, "classes_", None)
+        return list(classes) if classes is not None and len(classes) == n else list(range(n))
+
     def as_rows(self, X: Any) -> Any:
         """Return rows as an array, a sparse matrix or a data frame; a series or a flat array is one row."""
         X = row_of_series(as_numpy(X), self.fitted.row)
@@ -169,7 +188,7 @@ class Explained:
             raise ValueError(f"order must be an integer of at least {least}; got {order!r}")
         return int(order)
 
-    def output_position(self, label: Any, parameter: str = "output") -> int:
+    def output_position(self, label: Any, parameter: str = "output", *, scale: str = "margin") -> int:
         """Return the position of an output; ``parameter`` names the argument in errors.
 
         Parameters
@@ -177,8 +196,10 @@ class Explained:
         label : object
             A class label, an output's name, or its position. None if there is a single output.
         parameter : str, default="output"
+        scale : {"margin", "response"}, default="margin"
+            Whether it is an output of the margin or of the response.
         """
-        labels = self.output_labels
+        labels = self.response_labels if on_response(scale) else self.output_labels
         if labels is None:
             positive = list(getattr(self.estimator, "classes_", []))[-1:]
             if label is not None and label not in positive:

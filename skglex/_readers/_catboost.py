@@ -43,6 +43,7 @@ def read(model: Any) -> SourceModel:
                 for feature, (hashes, numbers) in codes.items()
             },
             derived=splits.combinations.members,
+            derived_borders=splits.float_borders(),
             derive=splits.combinations.function(content),
         ),
         margin=partial(_predict, model, "RawFormulaVal"),
@@ -107,13 +108,24 @@ class _Splits:
         }
         self._statistics = read_statistics(content)
         self.combinations = Combinations(
-            {number: self._members(statistic) for number, statistic in enumerate(self._statistics)}, len(names)
+            {number: self._members(statistic) for number, statistic in enumerate(self._statistics)},
+            len(names),
         )
 
     def _members(self, statistic: Statistic) -> tuple[int, ...]:
         """Return the columns that a target statistic is computed from."""
         columns = [self._categorical[i] for i in statistic.categorical]
         return tuple(sorted({*columns, *(self._floats[i]["flat_feature_index"] for i in statistic.floats)}))
+
+    def float_borders(self) -> dict[int, NDArray[np.float32]]:
+        """Return the borders of numeric columns that combinations compare with, by column."""
+        found: dict[int, set[float]] = {}
+        for number in self.combinations.numbers:
+            for part in self._statistics[number].described["elements"]:
+                if "float_feature_index" in part:
+                    column = self._floats[part["float_feature_index"]]["flat_feature_index"]
+                    found.setdefault(column, set()).add(part["border"])
+        return {column: np.array(sorted(borders), dtype=np.float32) for column, borders in found.items()}
 
     def number(self, described: dict[str, Any]) -> int:
         """Return the number of a split that is described in CatBoost's JSON."""
@@ -292,7 +304,9 @@ def _codes_of_categories(splits: list[_Split]) -> dict[int, tuple[list[int], NDA
 def _goes_right(split: _Split, hashes: list[int]) -> NDArray[np.bool_]:
     """Return which categories a split sends right, by their hashes."""
     right, known = split.right or frozenset(), set(split.known)
-    return np.array([value in right if value in known else split.others_right for value in hashes], dtype=bool)
+    return np.array(
+        [value in right if value in known else split.others_right for value in hashes], dtype=bool
+    )
 
 
 def _code_model(hashes: list[int]) -> cb.CatBoost:

@@ -48,7 +48,9 @@ class Statistic:
     @property
     def categorical(self) -> list[int]:
         """Return the categorical features that it is computed from, by CatBoost's number."""
-        return [part["cat_feature_index"] for part in self.described["elements"] if "cat_feature_index" in part]
+        return [
+            part["cat_feature_index"] for part in self.described["elements"] if "cat_feature_index" in part
+        ]
 
     @property
     def floats(self) -> list[int]:
@@ -141,6 +143,11 @@ class Combinations:
         return self._n_features + list(self._borders).index(number)
 
     @property
+    def numbers(self) -> list[int]:
+        """Return the numbers of the statistics that were added."""
+        return list(self._borders)
+
+    @property
     def members(self) -> tuple[tuple[int, ...], ...]:
         """Return the columns that each derived column is computed from."""
         return tuple(self._members[number] for number in self._borders)
@@ -185,5 +192,7 @@ def _derive(
     for tree, (i, at) in enumerate(zip(column, position)):
         for bit, p in enumerate(at):
             if p >= 0:
-                derived[:, i] = np.where(leaf[:, tree] >> bit & 1, np.maximum(derived[:, i], p + 1), derived[:, i])
+                derived[:, i] = np.where(
+                    leaf[:, tree] >> bit & 1, np.maximum(derived[:, i], p + 1), derived[:, i]
+                )
     return derived

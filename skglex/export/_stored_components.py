@@ -318,7 +318,7 @@ class StoredComponents:
         """
         margin = self._margin(X)
         if self._response.isolation is not None:
-            return self._response.outliers(margin)
+            return self._response.outliers(self._response.scores(margin))
         return self._response.predict(self._response.output(margin))
 
     @available_if(_classifies)
