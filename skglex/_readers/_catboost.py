@@ -17,9 +17,25 @@ from sklearn.base import is_classifier
 from skglex._input import InputSpec
 from skglex._readers._catboost_statistics import Combinations, Statistic, find_statistic, read_statistics
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Response
 from skglex._utils import budgets
+
+READS = (
+    ModelKind(
+        "CatBoost",
+        (
+            "catboost.CatBoostRegressor",
+            "catboost.CatBoostClassifier",
+            "catboost.CatBoostRanker",
+            "catboost.CatBoost",
+        ),
+        "``RawFormulaVal``; several quantiles, and the mean and its uncertainty, are outputs",
+        "sums of leaf weights",
+        "NaN, by ``nan_mode``",
+        "text and embedding features; combinations of features need a group",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:
