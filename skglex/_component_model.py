@@ -22,6 +22,7 @@ from skglex._kept import (
     Problem,
     apply_edit,
     check_edits,
+    check_link,
     keep,
     lasso_terms,
     listed_or_pairs,
@@ -328,6 +329,8 @@ class ComponentModel(BaseMarginPredictor):
             if name in vars(decomposer):
                 setattr(self, name, getattr(decomposer, name))
         self._fitted = self._view.fitted
+        if reason := self._fitted.source.response.without_margin:
+            raise ValueError(f"a ComponentModel keeps components of a margin, but {reason}")
         return self._view
 
     @property
@@ -723,6 +726,7 @@ class _Rows:
         Without targets, or if the components should be like the model, its own predictions are the targets.
         """
         model, n_terms, n_outputs = self._model, len(kept.terms), kept.n_outputs
+        check_link(model._response.link)
         view, fitted, n_rows = model._view, model._fitted, self._X.shape[0]
         weight = _check_sample_weight(self._weight, np.empty((n_rows, 0)), dtype=np.float64)
         offset = np.zeros((n_rows, n_outputs))

@@ -4,7 +4,7 @@ from skglex._kept._choice import keep, listed_or_pairs, names_of, resolve_terms,
 from skglex._kept._edits import apply_edit, check_edits
 from skglex._kept._kept_components import KeptComponents, Rest, Term
 from skglex._kept._monotonicity import monotonicity_of
-from skglex._kept._refit import Problem, lasso_terms, refit_weights
+from skglex._kept._refit import Problem, check_link, lasso_terms, refit_weights
 
 __all__ = [
     "KeptComponents",
@@ -13,6 +13,7 @@ __all__ = [
     "Term",
     "apply_edit",
     "check_edits",
+    "check_link",
     "keep",
     "lasso_terms",
     "listed_or_pairs",
