@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, ClassifierTags, RegressorTags, check_array, check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -31,8 +30,15 @@ from skglex._input import (
 )
 from skglex._kernels import report_compilations
 from skglex._leaves import BackgroundLike, NoBackground
-from skglex._prefit import is_fitted, resolve_estimator, tree_model, unwrap_frozen, uses_prefit
-from skglex._readers import is_probability_average, register_treelite_pickling, require_reader
+from skglex._prefit import is_fitted, resolve_estimator, uses_prefit
+from skglex._readers import (
+    decides_by_margin,
+    is_probability_average,
+    register_treelite_pickling,
+    require_reader,
+    steps_of,
+    tree_model,
+)
 from skglex._response import Response
 from skglex._utils import Execution, VersionedState
 
@@ -51,6 +57,8 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         "feature_groups": [dict, StrOptions({"auto"}), None],
         "prefit": ["boolean", StrOptions({"auto"})],
         "missing": [Real],
+        "survival_output": [StrOptions({"risk", "cumulative_hazard", "survival"})],
+        "times": ["array-like", None],
         "n_background": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -120,7 +128,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             X, sample_weight = self._rows_of_partitions(partitions, y)
             y = None
         X, y, sample_weight = as_numpy(X), as_numpy(y), as_numpy(sample_weight)
-        if not isinstance(unwrap_frozen(self.estimator), Pipeline):
+        if len(steps_of(self.estimator)) == 1:
             X = check_rows(X, lambda: takes_objects(tree_model(self.estimator)))
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
@@ -131,7 +139,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             self.estimator, self.prefit, X, y, weight, fit_params, owner=self
         )
         path_dependent = self.weighting == "path_dependent"
-        fitted, Xt = read_model(read, self.estimator_, X, missing=self.missing, path_dependent=path_dependent)
+        fitted, Xt = self._read_model(read, X, path_dependent=path_dependent)
         classes = fitted.source.response.classes if classes is None else classes
         self.__dict__.pop("classes_", None)
         if classes is not None:
@@ -153,6 +161,17 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         self._fitted = fitted.with_background(background, rows, take_rows(X, rows[:1]), self.weighting)
         return X, Xt
 
+    def _read_model(self, read: Any, X: Any, *, path_dependent: bool) -> tuple[FittedModel, Any]:
+        """Read the leaves of the fitted estimator; see `skglex._fitted_model.read_model`."""
+        return read_model(
+            read,
+            self.estimator_,
+            X,
+            missing=self.missing,
+            survival=(self.survival_output, self.times),
+            path_dependent=path_dependent,
+        )
+
     def _read_without_rows(self, y: Any) -> None:
         """Read a fitted model without a background, which path-dependent weights do not need."""
         if self.weighting != "path_dependent" or not uses_prefit(self.estimator, self.prefit, y):
@@ -162,7 +181,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             )
         read = require_reader(tree_model(self.estimator))
         self.estimator_, _ = resolve_estimator(self.estimator, self.prefit, None, y, None, {}, owner=self)
-        fitted, _ = read_model(read, self.estimator_, None, missing=self.missing, path_dependent=True)
+        fitted, _ = self._read_model(read, None, path_dependent=True)
         self._fitted = fitted.with_background(NoBackground(), np.empty(0, np.int64), None, self.weighting)
         first = fitted.preprocess or fitted.model
         self.n_features_in_ = int(getattr(first, "n_features_in_", fitted.source.input.n_features))
@@ -251,7 +270,14 @@ def _has_decision(model: BaseMarginPredictor) -> bool:
     if get_tags(model).estimator_type == "regressor":
         fitted = getattr(model, "_fitted", None)
         return fitted is not None and fitted.source.response.link != "identity"
-    return not (is_classifier(model) and is_probability_average(tree_model(model.estimator)))
+    return not is_classifier(model) or decides_by_margin(tree_model(model.estimator))
+
+
+def _scores_samples(model: BaseMarginPredictor) -> bool:
+    fitted = getattr(model, "_fitted", None)
+    if fitted is None:
+        return hasattr(model.estimator, "score_samples")
+    return fitted.source.response.isolation is not None
 
 
 def _has_score(model: BaseMarginPredictor) -> bool:
@@ -264,6 +290,7 @@ def _has_score(model: BaseMarginPredictor) -> bool:
     "predict_proba",
     "predict_log_proba",
     "decision_function",
+    "score_samples",
     example_row=example_row,
 )
 class BaseMarginPredictor(BaseTreeModelEstimator):
@@ -271,8 +298,10 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            inner = get_tags(self.estimator)
+        # A model of Spark has no tags, unlike the model of scikit-learn inside.
+        tagged = self.estimator if hasattr(self.estimator, "__sklearn_tags__") else tree_model(self.estimator)
+        if hasattr(tagged, "__sklearn_tags__"):
+            inner = get_tags(tagged)
             tags.estimator_type = inner.estimator_type
             tags.classifier_tags = inner.classifier_tags
             tags.regressor_tags = inner.regressor_tags
@@ -311,9 +340,27 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Positive values predict the second class.
+            Positive values predict the second class; for an isolation forest, negative values mark outliers.
         """
-        return self._response.decision(self._margin(X, offset))
+        margin = self._margin(X, offset)
+        return self._response.decision(margin)
+
+    @available_if(_scores_samples)
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Compute the scores of an isolation forest from the mean path length.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows with the same columns as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Scores from -1 to 0. Lower scores are more abnormal.
+        """
+        margin = self._margin(X)
+        return self._response.scores(margin)
 
     def margin(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
         """Compute the margin (raw score).
@@ -363,11 +410,11 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
         """
         response, margin = self._response, self._margin(X, offset)
         if response.isolation is not None:
-            return response.outliers(margin)
+            return response.outliers(response.scores(margin))
         return response.predict(response.output(margin))
 
     @available_if(_classifies)
-    def predict_proba(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Compute the probabilities of the classes.
 
         Parameters
@@ -386,7 +433,7 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
         return response.probabilities(response.output(self._margin(X, offset)))
 
     @available_if(_classifies)
-    def predict_log_proba(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Compute the logarithms of ``predict_proba``.
 
         Parameters
@@ -401,8 +448,13 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
         ndarray of shape (n_samples, n_classes)
             Log-probabilities, with the classes in the order of ``classes_``.
         """
+        probabilities = self.predict_proba(X, offset=offset)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X, offset=offset)))
+            return (
+                [np.log(p) for p in probabilities]
+                if isinstance(probabilities, list)
+                else np.log(probabilities)
+            )
 
     @available_if(_has_score)
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
@@ -427,6 +479,8 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
         metric = accuracy_score if is_classifier(self) else r2_score
         # np.asarray computes the predictions on a Dask collection, which are lazy.
         prediction = np.asarray(self.predict(X, offset=offset))
+        if self._response.targets and is_classifier(self):
+            return float(np.average((np.asarray(y) == prediction).all(axis=1), weights=sample_weight))
         return float(metric(np.asarray(y), prediction, sample_weight=sample_weight))
 
     @property

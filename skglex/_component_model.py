@@ -20,10 +20,10 @@ from skglex._decomposition import Explained, component_means, explained
 from skglex._input import as_numpy, take_rows
 from skglex._kept import (
     KeptComponents,
-    Monotonicity,
     Problem,
     apply_edit,
     check_edits,
+    check_link,
     keep,
     lasso_terms,
     listed_or_pairs,
@@ -35,7 +35,7 @@ from skglex._kept import (
 )
 from skglex._prefit import is_offset, require_target
 from skglex._utils import Execution, budgets, restore_on_failure
-from skglex.components import Axis, Component, Components, Edit
+from skglex.components import Axis, Component, Components, Edit, Monotonicity
 from skglex.exceptions import RemainderWarning
 
 if TYPE_CHECKING:
@@ -57,7 +57,153 @@ _TAKEN_OVER = (
 
 
 class ComponentModel(BaseMarginPredictor):
-    """Predict from the components of a tree ensemble that one keeps."""
+    """Predict from the components of a fitted model that one keeps, as one has edited them.
+
+    The model is an exact sum of main effects and interactions. What should not be there can be left out (an
+    interaction that a regulator forbids), changed (a jump that is noise), or made monotone (an effect that must not
+    fall), without fitting the model again. Edits are methods that return a new fitted model, or the parameter
+    ``edits``, which `~sklearn.base.clone` and a search repeat. On Dask arrays and data frames all methods that
+    predict are lazy: they return Dask arrays.
+
+    Parameters
+    ----------
+    estimator : estimator or booster
+        A regressor, classifier, ranker or isolation forest, fitted or not; a ``Pipeline`` that ends in one; an
+        ``xgboost.Booster``, ``lightgbm.Booster`` or ``treelite.Model``, which makes a regressor whose prediction is
+        the output of the booster; or a ``FrozenEstimator``. The documentation lists the supported models.
+    max_interaction : int, default=2
+        Maximum order of the components that are kept; the others are left out, or are in the remainder. None: all
+        orders.
+    terms : list of str, tuple and Component, or callable, default=None
+        The components that are kept, by names or tuples of features, of any order. A callable gets each
+        `~skglex.components.Component` up to ``max_interaction``, and returns whether it is kept. None: all of them.
+        Components that are zero everywhere are ignored.
+    drop : list of str, tuple and Component, or callable, default=None
+        The components that are left out, in the same form.
+    n_terms : int, default=None
+        Maximum number of components that are kept. None: no limit.
+    selection : {"importance", "lasso"}, default="importance"
+        How ``n_terms`` components are selected. ``"importance"``: those with the largest mean absolute value over the
+        background. ``"lasso"``: the first on the lasso's path towards the predictions of the model, on the rows X.
+    refit : {"ridge", "lasso"}, default=None
+        Multiply every kept component by a weight and change the intercept, such that the loss of the rows passed to
+        `fit` is minimal, plus a weak penalty: ``"ridge"`` pulls the weights towards 1, ``"lasso"`` towards 0, and drops
+        components whose weight is 0. The targets are y; without y, the predictions of the model itself. The loss
+        belongs to the inverse link: squared error, logistic, Poisson or softmax. Weights for targets that the model
+        was trained on favour what it has overfitted: pass other rows, and ``prefit=True``.
+    remainder : bool, default=False
+        Keep all components that are not chosen, as they are: only ``drop`` leaves something out.
+    edits : sequence of Edit, default=()
+        Edits (`~skglex.components.Edit`) that `fit` applies in this order, after the refit.
+    weighting : {"empirical", "path_dependent"}, default="empirical"
+        How features are averaged out, as for `GlexDecomposer`.
+    feature_groups : dict of str to list, or "auto", default=None
+        Columns that count as one feature, as for `GlexDecomposer`.
+    prefit : {"auto", True, False}, default="auto"
+        ``"auto"``: use the estimator unchanged if it is fitted and y is not passed (boosters and frozen estimators
+        always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
+    missing : float, default=nan
+        The value that was missing in training besides NaN, for a model that does not store it.
+    n_background : int, default=None
+        Number of rows of X to draw as the background. None: all rows.
+    n_jobs : int, default=None
+        Number of threads. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Random state for drawing the background.
+    verbose : int, default=0
+        If 1, show the progress of long computations, and say when kernels are compiled.
+
+    Attributes
+    ----------
+    intercept_ : float, or ndarray of shape (n_outputs,)
+        The intercept, on the margin scale.
+    components_ : sequence of Component
+        The kept components, as they are after the refit and the edits.
+    term_weights_ : dict of str to float
+        The weight of each component, by its name. Only with ``refit``.
+    history_ : list of dict
+        For each edit the keys ``edit``, ``before`` and ``after``: the edit, and the `score` before and after it, which
+        is None without targets.
+    decomposer_ : GlexDecomposer
+        The fitted decomposer of the model, before any choice or edit.
+    feature_groups_ : dict of str to list of str
+        The columns of every group.
+    estimator_ : object
+        The fitted model.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels. Only for classifiers.
+    background_ : Bunch
+        ``rows``: positions of the background in the X passed to `fit`. ``weights``: their weights, or None if the
+        background is in the partitions of a Dask collection.
+    n_features_in_ : int
+        Number of columns of the X passed to `fit`.
+    feature_names_in_ : ndarray of shape (``n_features_in_``,)
+        Names of these columns. Only if X is a data frame.
+
+    See Also
+    --------
+    GlexDecomposer : Compute the components.
+    FeatureRemover : Predict without the effects of some features, of all orders.
+
+    Notes
+    -----
+    The margin is ::
+
+        intercept + sum over the kept components S of m_S(x_S)
+
+    where each m_S is a table over the bins that the model distinguishes. With ``remainder=True`` it is the margin of
+    the model, plus the changes of the edited components, minus the dropped ones. This is also done for
+    ``max_interaction=None``, if some components have too many cells for a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skglex import ComponentModel
+    >>> from xgboost import XGBRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 3))
+    >>> y = X[:, 0] + X[:, 0] * X[:, 1] + 0.2 * rng.normal(size=1000)
+    >>> booster = XGBRegressor(n_estimators=50, max_depth=2).fit(X, y)
+    >>> model = ComponentModel(booster, terms=["x0", "x1", ("x0", "x1")]).fit(X)
+    >>> [component.name for component in model.components_]
+    ['x0', 'x1', 'x0:x1']
+    >>> total = model.intercept_ + sum(c.evaluate(X) for c in model.components_)
+    >>> np.allclose(model.predict(X), total)
+    True
+
+    Edit the components, with the score before and after:
+
+    >>> edited = model.scale("x0:x1", 0.5, X=X, y=y).smooth("x1", 10.0).set("x0", 2.5, where={"x0": (2, 9)})
+    >>> [entry["edit"].kind for entry in edited.history_]
+    ['scale', 'smooth', 'set']
+    >>> edited.history_[0]["after"] < edited.history_[0]["before"]
+    True
+    >>> rounded = edited.cap("x1", -0.1, 0.1).merge_levels("x1", [(-0.5, 0.5)]).round_to(step=0.01)
+    >>> float(np.abs(rounded.components_["x1"].values).max())
+    0.1
+
+    Make the prediction monotone in a feature, and certify it:
+
+    >>> additive = ComponentModel(booster, max_interaction=1, refit="ridge").fit(X)
+    >>> additive.monotonicity("x0", increasing=True).status
+    'not monotone'
+    >>> additive.monotonize("x0").monotonicity("x0").status
+    'monotone'
+    >>> bool(0 < additive.score(X, y) < model.score(X, y))
+    True
+
+    A classifier's margin is the log-odds:
+
+    >>> from xgboost import XGBClassifier
+    >>> classifier = ComponentModel(XGBClassifier(n_estimators=10, max_depth=2), n_terms=2).fit(X, y > 0)
+    >>> odds = classifier.decision_function(X)
+    >>> np.array_equal(odds, classifier.margin(X))
+    True
+    >>> np.allclose(classifier.predict_proba(X)[:, 1], 1 / (1 + np.exp(-odds)))
+    True
+    >>> np.allclose(np.exp(classifier.predict_log_proba(X)), classifier.predict_proba(X))
+    True
+    """
 
     _kept: KeptComponents
 
@@ -189,6 +335,8 @@ class ComponentModel(BaseMarginPredictor):
             if name in vars(decomposer):
                 setattr(self, name, getattr(decomposer, name))
         self._fitted = self._view.fitted
+        if reason := self._fitted.source.response.without_margin:
+            raise ValueError(f"a ComponentModel keeps components of a margin, but {reason}")
         return self._view
 
     @property
@@ -198,7 +346,8 @@ class ComponentModel(BaseMarginPredictor):
 
     def _keep(self, view: Explained, rows: _Rows | None) -> KeptComponents:
         """Choose the components, and take their tables."""
-        everything = self.max_interaction is None and self.terms is None and self.n_terms is None
+        all_orders = self.max_interaction is None or view.decomposition.complete
+        everything = all_orders and self.terms is None and self.n_terms is None
         candidates = listed_or_pairs(view, rest=self.remainder or everything).sets
         dropped = [] if self.drop is None else resolve_terms(self.drop, view, "drop")
         if self.terms is not None:
@@ -326,10 +475,13 @@ class ComponentModel(BaseMarginPredictor):
         term : str, int, Component or tuple of these
             The component, as in ``components_[term]``.
         factor : float
+            The number.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+            Rows for the scores before and after the edit, in ``history_``. None: no scores.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            The targets of these rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Rows, targets and weights for the scores in ``history_``.
+            The weights of these rows.
 
         Returns
         -------
@@ -363,9 +515,11 @@ class ComponentModel(BaseMarginPredictor):
             smallest and the largest number; or a list of these. The bins that have one of the values are set; those of
             a feature that is left out, all of them. None: all cells.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+            Rows for the scores before and after the edit, in ``history_``. None: no scores.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            The targets of these rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Rows, targets and weights for the scores in ``history_``.
+            The weights of these rows.
 
         Returns
         -------
@@ -393,9 +547,11 @@ class ComponentModel(BaseMarginPredictor):
         lower, upper : float, default=None
             The limits on the margin scale. None: no limit.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+            Rows for the scores before and after the edit, in ``history_``. None: no scores.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            The targets of these rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Rows, targets and weights for the scores in ``history_``.
+            The weights of these rows.
 
         Returns
         -------
@@ -427,9 +583,11 @@ class ComponentModel(BaseMarginPredictor):
         strength : float, default=1.0
             Roughly the square of the number of neighbouring bins that are averaged on each side.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+            Rows for the scores before and after the edit, in ``history_``. None: no scores.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            The targets of these rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Rows, targets and weights for the scores in ``history_``.
+            The weights of these rows.
 
         Returns
         -------
@@ -465,9 +623,11 @@ class ComponentModel(BaseMarginPredictor):
             their sum is monotone, whatever the values of the other features: a quadratic program. ``"each"``: an
             isotonic regression of each table by itself. That is sufficient, and much faster, but changes more.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+            Rows for the scores before and after the edit, in ``history_``. None: no scores.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            The targets of these rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Rows, targets and weights for the scores in ``history_``.
+            The weights of these rows.
 
         Returns
         -------
@@ -494,10 +654,13 @@ class ComponentModel(BaseMarginPredictor):
         term : str, int, Component or tuple of these, default=None
             The component, as in ``components_[term]``. None: all components, and the intercept.
         step : float, default=0.01
+            The step, on the margin scale.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+            Rows for the scores before and after the edit, in ``history_``. None: no scores.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            The targets of these rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Rows, targets and weights for the scores in ``history_``.
+            The weights of these rows.
 
         Returns
         -------
@@ -528,9 +691,11 @@ class ComponentModel(BaseMarginPredictor):
             Categories; or, for a numeric feature, numbers and tuples ``(low, high)``, which stand for the bins that
             have them; None for missing.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features), default=None
+            Rows for the scores before and after the edit, in ``history_``. None: no scores.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            The targets of these rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Rows, targets and weights for the scores in ``history_``.
+            The weights of these rows.
 
         Returns
         -------
@@ -797,6 +962,7 @@ class _Rows:
         Without targets, or if the components should be like the model, its own predictions are the targets.
         """
         model, n_terms, n_outputs = self._model, len(kept.terms), kept.n_outputs
+        check_link(model._response.link)
         view, fitted, n_rows = model._view, model._fitted, self._X.shape[0]
         weight = _check_sample_weight(self._weight, np.empty((n_rows, 0)), dtype=np.float64)
         offset = np.zeros((n_rows, n_outputs))

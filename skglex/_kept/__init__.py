@@ -3,20 +3,19 @@
 from skglex._kept._choice import keep, listed_or_pairs, names_of, resolve_terms, strongest
 from skglex._kept._edits import apply_edit, check_edits
 from skglex._kept._kept_components import KeptComponents, Rest, Term
-from skglex._kept._monotonicity import Monotonicity, Violation, monotonicity_of
-from skglex._kept._refit import Problem, lasso_terms, refit_weights
+from skglex._kept._monotonicity import monotonicity_of
+from skglex._kept._refit import Problem, check_link, lasso_terms, refit_weights
 from skglex._kept._term_sum import TermSum, merge_equal_bins, name_outputs, term_sum
 
 __all__ = [
     "KeptComponents",
-    "Monotonicity",
     "Problem",
     "Rest",
     "Term",
     "TermSum",
-    "Violation",
     "apply_edit",
     "check_edits",
+    "check_link",
     "keep",
     "lasso_terms",
     "listed_or_pairs",

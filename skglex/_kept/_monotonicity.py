@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -16,77 +16,7 @@ from skglex._kept._kept_components import KeptComponents, Term
 from skglex._kept._monotone_trees import trees_are_monotone
 from skglex._leaves import Background
 from skglex._utils import budgets
-from skglex.components import Axis, bins_along
-
-
-@dataclass(frozen=True)
-class Violation:
-    """Describe one edge of a feature across which a prediction goes the wrong way.
-
-    Attributes
-    ----------
-    feature : str
-    edge : float
-        The prediction changes the wrong way where the feature passes from below the edge to the edge.
-    size : float
-        Largest change the wrong way, over all values of the other features, on the margin scale.
-    share : float
-        Share of the background that lies in one of the two bins beside the edge, with other features at which the
-        prediction goes the wrong way.
-    where : dict of str to object
-        The box of the largest change: for each other feature that matters there the interval ``(low, high)``, whose
-        lower end belongs to it, the category, ``None`` for missing, or ``"other"`` for all categories without a bin.
-    output : object
-        Label of the output, None for a single output.
-    """
-
-    feature: str
-    edge: float
-    size: float
-    share: float
-    where: dict[str, Any] = field(compare=False)
-    output: Any = None
-
-
-@dataclass(frozen=True)
-class Monotonicity:
-    """Say whether a prediction is monotone in a feature, on the margin scale.
-
-    Attributes
-    ----------
-    feature : str
-    status : {"monotone", "not monotone", "undecided"}
-    increasing : bool
-        The direction that was checked. Without a direction, the one that holds, else the one with the smaller
-        violations.
-    prediction : str
-        What was checked: the whole model, or the sum of which components.
-    violations : tuple of Violation
-        The edges where the prediction goes the wrong way, if it is not monotone.
-    not_covered : str
-        What could not be covered, if it is undecided; else empty.
-    tolerance : float
-        Bound on the rounding of the tables. A smaller change the wrong way is no violation.
-    """
-
-    feature: str
-    status: str
-    increasing: bool
-    prediction: str
-    violations: tuple[Violation, ...] = ()
-    not_covered: str = ""
-    tolerance: float = 0.0
-
-    def __str__(self) -> str:
-        direction = "increasing" if self.increasing else "decreasing"
-        text = f"{self.prediction} is {self.status} ({direction}) in {self.feature!r}"
-        if self.violations:
-            worst = max(self.violations, key=lambda violation: violation.size)
-            text += (
-                f": {len(self.violations)} edges, the largest change is {worst.size:.3g} at {worst.edge:g} "
-                f"({worst.share:.1%} of the background)"
-            )
-        return text + (f": {self.not_covered}" if self.not_covered else "")
+from skglex.components import Axis, Monotonicity, Violation, bins_along
 
 
 @dataclass(frozen=True, eq=False)

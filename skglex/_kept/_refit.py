@@ -64,12 +64,8 @@ class Problem:
         ValueError
             There is no loss for the link, or a target is out of range.
         """
+        check_link(link)
         name, factor = split_link(link)
-        if name not in _LOSSES:
-            raise ValueError(
-                f"components cannot be weighed for a model with the inverse link {link!r}; expected one of "
-                f"{sorted(_LOSSES)}. Set refit=None and selection='importance'"
-            )
         loss = _LOSSES[name]
         if target is None:
             target = _expected(loss, factor * margin)
@@ -124,6 +120,15 @@ class Problem:
         """Return the root of each component's mean square, which its penalty is in units of."""
         square = np.einsum("ocr,ocr,r->c", self.columns, self.columns, self.weight)
         return np.asarray(np.sqrt(np.where(square > 0, square, 1.0)))
+
+
+def check_link(link: str) -> None:
+    """Raise a ValueError if there is no loss for an inverse link."""
+    if split_link(link)[0] not in _LOSSES:
+        raise ValueError(
+            f"components cannot be weighed for a model with the inverse link {link!r}; expected one of "
+            f"{sorted(_LOSSES)}. Set refit=None and selection='importance'"
+        )
 
 
 def _expected(loss: str, margin: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,5 +7,6 @@ from skglex.components._component import bins_along as bins_along
 from skglex.components._component import table_to_frame as table_to_frame
 from skglex.components._component_names import ComponentNames as ComponentNames
 from skglex.components._edit import Edit
+from skglex.components._monotonicity import Monotonicity, Violation
 
-__all__ = ["Axis", "Component", "Components", "Edit"]
+__all__ = ["Axis", "Component", "Components", "Edit", "Monotonicity", "Violation"]

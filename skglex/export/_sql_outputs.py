@@ -23,7 +23,7 @@ def output_columns(response: Response, labels: list[Any] | None) -> list[Columns
     if response.isolation is not None:
         return _score_columns(response, margins[0])
     link, factor = split_link(response.link)
-    if link == "custom":
+    if link == "custom" or not response.is_named:
         return []
     scaled = margins if factor == 1 else [f"({m} * {write_number(factor)})" for m in margins]
     outputs = _LINKS[link](scaled)
@@ -49,7 +49,7 @@ def _label_columns(response: Response, probabilities: list[str], labels: list[An
     if len(classes) == 1:
         return [("prediction", f"CASE {known} ELSE {classes[0]} END")]
     if response.binary:
-        bound = 0.5 - TIE if response.second_class_on_ties else 0.5 + TIE
+        bound = response.threshold + (-TIE if response.second_class_on_ties else TIE)
         return [
             (
                 "prediction",
@@ -95,8 +95,17 @@ def _softmax(margins: list[str]) -> list[str]:
     return [f"1e0 / ({' + '.join(f'EXP({other} - {m})' for other in margins)})" for m in margins]
 
 
+def _clip(m: str) -> str:
+    return f"CASE WHEN {m} < 0 THEN 0e0 WHEN {m} > 1 THEN 1e0 ELSE {m} END"
+
+
+def _scaled_sigmoid(margins: list[str]) -> list[str]:
+    sigmoids = [_sigmoid(m) for m in margins]
+    return [f"({p}) / ({' + '.join(sigmoids)})" for p in sigmoids]
+
+
 def _probability(margins: list[str]) -> list[str]:
-    clipped = [f"CASE WHEN {m} < 0 THEN 0e0 WHEN {m} > 1 THEN 1e0 ELSE {m} END" for m in margins]
+    clipped = [_clip(m) for m in margins]
     if len(clipped) == 1:
         return clipped
     total = " + ".join(clipped)
@@ -123,6 +132,8 @@ _LINKS: dict[str, Callable[[list[str]], list[str]]] = {
     "hinge": _each(lambda m: f"CASE WHEN {m} IS NULL THEN NULL WHEN {m} > 0 THEN 1e0 ELSE 0e0 END"),
     "softmax": _softmax,
     "probability": _probability,
+    "clip": _each(_clip),
+    "scaled_sigmoid": _scaled_sigmoid,
     "mean_variance": lambda margins: [margins[0], f"EXP(2e0 * {margins[1]})"],
     "max_index": lambda margins: [
         f"CASE WHEN {margins[0]} IS NULL THEN NULL {_largest(margins, [f'{i}e0' for i in range(len(margins))])} END"

@@ -76,6 +76,11 @@ def save_components(model: Any, path: str | os.PathLike[str]) -> None:
             f"'.zip', as in {path.with_suffix('.zip').name!r}"
         )
     whole = term_sum(model)
+    if not whole.response.is_named:
+        raise ValueError(
+            f"cannot save the components of a {type(whole.view.fitted.model).__name__}, whose predictions no named "
+            "link computes from its margin. Use pickle or skops"
+        )
     view, grid, spec = whole.view, whole.grid, whole.spec
     codes = {
         int(grid.features[s]): grid.cuts_of(s).astype(np.int64).tolist()
@@ -182,6 +187,7 @@ def _write_response(response: Response) -> dict[str, Any]:
     return {
         "classes": None if response.classes is None else _plain_labels(list(response.classes)),
         "second_class_on_ties": response.second_class_on_ties,
+        "threshold": response.threshold,
         "isolation": None if isolation is None else [isolation.path_length, isolation.offset],
     }
 

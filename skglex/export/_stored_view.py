@@ -13,6 +13,7 @@ from skglex._input import FeatureGroups, RawMap, bin_all
 from skglex._leaves import Background, Grid
 from skglex._readers import SourceModel
 from skglex._utils import DEFAULT_EXECUTION, Execution
+from skglex.components import ComponentNames
 
 if TYPE_CHECKING:
     from skglex.export._stored_components import StoredComponents
@@ -106,7 +107,11 @@ class _StoredDecomposition(_WithoutLeaves):
 
 
 def stored_view(
-    stored: StoredComponents, listed: GivenTables, fitted: StoredModel, groups: FeatureGroups
+    stored: StoredComponents,
+    listed: GivenTables,
+    fitted: StoredModel,
+    groups: FeatureGroups,
+    names: ComponentNames,
 ) -> Explained:
     """Return what inspection and plots may use of stored components."""
     intercept = np.reshape(stored.intercept_, -1)
@@ -124,5 +129,6 @@ def stored_view(
         execution=DEFAULT_EXECUTION,
         component_means=lambda: np.reshape(stored.component_importances_, (-1, n_outputs)),
         find=lambda members: (listed, listed.sets.index(tuple(sorted(members)))),
+        members=names.members,
         cached=frozenset({"component_importances"}),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from skglex._decomposition import explained
-from skglex._kept import Monotonicity, keep, monotonicity_of
+from skglex._kept import keep, monotonicity_of
+from skglex.components import Monotonicity
 
 if TYPE_CHECKING:
     from skglex._component_model import ComponentModel
