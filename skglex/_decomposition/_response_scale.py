@@ -50,6 +50,12 @@ class ResponseScale:
     background : BackgroundLike
     response : Response
 
+    Attributes
+    ----------
+    link : callable
+        Function from margins of shape (n_samples, n_outputs) to responses of shape (n_samples, n_responses).
+    n_responses : int
+
     Raises
     ------
     ValueError
@@ -74,7 +80,7 @@ class ResponseScale:
         self._player_of_feature = players.player_of_feature
         self._n_players = n_players
         self._background = background
-        self._link: Link = response.response
+        self.link: Link = response.response
         self.n_responses = response.n_responses
 
     @property
@@ -111,7 +117,7 @@ class ResponseScale:
             else:
                 warn_of_margins(float(bins.shape[1]) * len(shares[1]), "the mean response")
                 axis = cell_axis(self._ensemble, removed, shares[0])
-                out[:, i] = mean_over_cells(self._ensemble, bins, axis, shares[1], self._link, execution)
+                out[:, i] = mean_over_cells(self._ensemble, bins, axis, shares[1], self.link, execution)
         if by_cells:
             warn_of_margins(n_margins * self._ensemble.n_outputs, "the mean response")
             grids = [[(used, cells)] for _, used, cells in by_cells]
@@ -135,7 +141,7 @@ class ResponseScale:
         -------
         list of ndarray of shape (n_responses, \*n_cells)
         """
-        compute = partial(_means_on_grids, self._ensemble, grids, self._link, execution)
+        compute = partial(_means_on_grids, self._ensemble, grids, self.link, execution)
         flat = self._background.average(compute)
         shapes = [(self.n_responses, *(bins.shape[1] for _, bins in axes)) for axes in grids]
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
@@ -220,7 +226,7 @@ class ResponseScale:
         pairs = float(bins.shape[1]) * self._background.n_rows
         seconds = pairs * (_LEAF * ensemble.n_leaves + _COALITION * ensemble.n_outputs * 2**d) * 1e-9
         warn_of_seconds(seconds, f"SHAP values on the response scale mix {pairs:.1e} pairs of rows")
-        compute = partial(_solve_games, ensemble, player, d, bins, self._link, matrix, execution)
+        compute = partial(_solve_games, ensemble, player, d, bins, self.link, matrix, execution)
         return self._background.average(compute)
 
     # -- components ---------------------------------------------------------------------------

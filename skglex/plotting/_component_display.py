@@ -61,6 +61,8 @@ class ComponentDisplay:
     True
     """
 
+    _what = "effect"
+
     def __init__(self, panels: list[Panel], *, label: str = "the prediction") -> None:
         self.panels = panels
         self.label = label
@@ -174,7 +176,7 @@ class ComponentDisplay:
         from matplotlib.colors import Normalize
 
         names = Names()
-        label = plain_text(f"effect on {self.label}")
+        label = plain_text(f"{self._what} on {self.label}")
         largest = max((_size(panel) for panel in self.panels if panel.kind == "map"), default=0.0) or 1.0
         curves = [panel for panel in self.panels if panel.kind != "map"]
         common = _limits(curves) if same_scale and len(curves) > 1 else None

@@ -81,7 +81,7 @@ def make_panels(
     if len(axes) == len(features):
         title = " × ".join(axis.feature for axis in axes)
     if len(axes) < 3:
-        return [_panel(title, views, values, drawn, height, None)]
+        return [new_panel(title, views, values, drawn, height, None)]
     split = _split_axis(views)
     rest = [view for i, view in enumerate(views) if i != split]
     panels = []
@@ -90,7 +90,7 @@ def make_panels(
         inside = None if drawn is None else view.cell_of(drawn) == cell
         label = f"{view.feature}: {view.cell_labels[cell]}"
         panels.append(
-            _panel(title, rest, np.take(values, cell, axis=split), drawn, height, inside, subtitle=label)
+            new_panel(title, rest, np.take(values, cell, axis=split), drawn, height, inside, subtitle=label)
         )
     return [panels[0], *(replace(panel, continues=True) for panel in panels[1:])]
 
@@ -141,7 +141,7 @@ def _strength(values: NDArray[np.float64], axes: list[AxisCells], along: int) ->
     return strength * shares if shares.sum() > 0 else strength
 
 
-def _panel(
+def new_panel(
     title: str,
     views: list[AxisView],
     values: NDArray[np.float64],
@@ -150,6 +150,7 @@ def _panel(
     inside: NDArray[np.bool_] | None,
     subtitle: str = "",
 ) -> Panel:
+    """Choose how to draw values over one or two axes, and which of the rows are points."""
     if len(views) == 1:
         kind = "bars" if views[0].levels else "steps"
     else:
