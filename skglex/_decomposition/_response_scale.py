@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import combinations
 from math import factorial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from skglex._mixed_rows import (
 )
 from skglex._response import Response
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets
+
+if TYPE_CHECKING:
+    from skglex._decomposition._decomposition import Decomposition
 
 # Nanoseconds per leaf and pair of a row and a background row, and per coalition of the pair.
 _LEAF, _COALITION = 2.0, 10.0
@@ -258,6 +262,15 @@ class ResponseScale:
             for part in _subsets(members):
                 out[:, i] += (-1) ** (len(members) - len(part)) * means[:, at[part]]
         return out
+
+
+def response_scale(
+    decomposition: Decomposition, background: BackgroundLike, response: Response
+) -> ResponseScale:
+    """Return what decomposes the response of the model that a decomposition is of."""
+    ensemble, players = decomposition.ensemble, decomposition.players
+    weighting = decomposition.weighting
+    return ResponseScale(ensemble, players, decomposition.n_players, background, response, weighting)
 
 
 def _distinct_columns(bins: Bins) -> tuple[Bins, NDArray[np.int64]]:
