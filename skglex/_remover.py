@@ -19,10 +19,12 @@ from skglex._base import BaseTreeModelEstimator, example_row
 from skglex._dask import lazy_on_dask
 from skglex._decomposition import average_out
 from skglex._input import (
+    DistinctValues,
     RawColumns,
     as_numpy,
     expand_groups,
     fill_columns,
+    find_distinct_values,
     find_outputs,
     frame_names,
     is_frame,
@@ -358,14 +360,19 @@ class FeatureRemover(BaseTreeModelEstimator):
         ensemble = self._fitted.source.ensemble
         self.removed_features_ = [self._fitted.feature_names[i] for i in sorted(removed)]
         self._removed = np.array(sorted(removed), dtype=np.int64)
-        keep = ~np.isin(ensemble.grid.features, self._removed)
+        keep, mixed = self._keep_columns()
         if len(removed) == self._fitted.source.input.n_features:
             warn_user("all features are removed, so all predictions are equal: their margin is the intercept")
         if self._fitted.source.response.isolation is not None:
             self.offset_ = self._fitted.source.response.isolation.offset
         self._full = LeafSum(ensemble)
-        self._cells, self._debiased = None, self._full
+        self._cells, self._values, self._debiased = None, None, self._full
         if self.scale == "response":
+            # This raises if there is no response.
+            self._response.response(np.zeros((1, self._response.n_outputs)))
+        if mixed:
+            self._values = self._find_values(Xt)
+        elif self.scale == "response":
             self._cells = self._find_cells(~keep)
         else:
             self._debiased = average_out(ensemble, self._fitted.weighting, keep, self._execution)
@@ -571,7 +578,7 @@ class FeatureRemover(BaseTreeModelEstimator):
             raise TypeError(
                 f"to_xgboost supports XGBoost models only; got a {type(model).__name__}. Use to_onnx()"
             )
-        if self._cells is not None:
+        if self._on_response:
             raise ValueError(
                 "to_xgboost supports scale='margin' only: a mean of responses is not the response of a sum of trees. "
                 "Use to_onnx(), or set scale='margin' and fit again"
@@ -620,6 +627,11 @@ class FeatureRemover(BaseTreeModelEstimator):
             the removed features have more than 64 combinations of values in the background.
         """
         check_is_fitted(self)
+        if self._fitted.source.input.derived:
+            raise ValueError(
+                "to_onnx cannot write a model that splits on combinations of features, since ONNX has no operator for "
+                "their target statistics. Train it with max_ctr_complexity=1"
+            )
         from skglex.export import onnx_metadata, onnx_model
 
         description, metadata = onnx_metadata(
@@ -651,6 +663,56 @@ class FeatureRemover(BaseTreeModelEstimator):
         removed = np.isin(ensemble.grid.features, self._removed)[ensemble.condition_feature]
         return self._fitted.weighting.joint_weights(ensemble, removed, self._execution)
 
+    def _keep_columns(self) -> tuple[NDArray[np.bool_], bool]:
+        """Return which columns of the grid no removed feature changes, and whether some change with others too.
+
+        These are the columns that the model derives from removed features and from features that remain.
+        """
+        spec, features = self._fitted.source.input, self._fitted.grid.features
+        touched = [np.isin(members, self._removed) for members in spec.derived]
+        derived = features[features >= spec.n_features] - spec.n_features
+        removed = np.isin(features, self._removed)
+        removed[features >= spec.n_features] = [touched[i].any() for i in derived]
+        return ~removed, any(touched[i].any() and not touched[i].all() for i in derived)
+
+    @property
+    def _on_response(self) -> bool:
+        """Return whether the model's response is averaged, rather than its margin."""
+        return self._cells is not None or (self._values is not None and self.scale == "response")
+
+    def _find_values(self, Xt: Any) -> DistinctValues:
+        """Return the distinct values of removed features that the model combines with others for one split."""
+        if self.weighting != "empirical":
+            raise ValueError(
+                f"the model splits on combinations of {self.removed_features_} with other features, so removal "
+                "averages over background rows, which weighting='path_dependent' does not have. Use "
+                "weighting='empirical', or train the model with max_ctr_complexity=1"
+            )
+        fitted, rows = self._fitted, self._fitted.background_rows
+        background = Xt if len(rows) == Xt.shape[0] else take_rows(Xt, rows)
+        spec, grid = fitted.source.input, fitted.grid
+        return find_distinct_values(
+            background, self._removed.tolist(), spec, grid, fitted.background.in_memory()
+        )
+
+    def _average_values(self, Xt: Any, link: Any, shift: Any) -> NDArray[np.float64]:
+        """Average a function of margins over the distinct values of the removed features; mix in ``strength``.
+
+        ``shift`` is added to the margins of the rows. The result has the shape (n_samples, n_numbers).
+        """
+        assert self._values is not None
+        fitted, execution = self._fitted, self._execution
+        shift = np.zeros((Xt.shape[0], 1)) if shift is None else shift
+        parts = []
+        for r0, r1, bins in fitted.iter_bins(Xt, execution, self._full.n_outputs):
+            rows = take_rows(Xt, np.arange(r0, r1))
+            full = link(self._full(bins, execution).T + shift[r0:r1])
+            mean = np.zeros(full.shape)
+            for share, mixed in self._values.mixed_with(rows, bins, fitted.source.input, fitted.grid):
+                mean += share * link(self._full(mixed, execution).T + shift[r0:r1])
+            parts.append(mean if self.strength == 1 else full - self.strength * (full - mean))
+        return np.concatenate(parts)
+
     def _find_cells(self, removed: NDArray[np.bool_]) -> tuple[CellAxis, NDArray[np.float64]]:
         """Return the distinct values of the removed features in the background, and their shares."""
         if self.weighting != "empirical":
@@ -658,9 +720,6 @@ class FeatureRemover(BaseTreeModelEstimator):
                 "scale='response' averages the model's response over background rows, which "
                 "weighting='path_dependent' does not have. Use weighting='empirical'"
             )
-        self._response.response(
-            np.zeros((1, self._response.n_outputs))
-        )  # This raises if there is no response.
         used_features = np.flatnonzero(removed)
         bins, share = distinct_cells(self._fitted.background.in_memory(), used_features)
         return cell_axis(self._fitted.source.ensemble, used_features, bins), share
@@ -675,7 +734,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         names = self._fitted.feature_names
         groups = self.feature_groups or {}
         if isinstance(groups, str):
-            found = self._trace_columns(X).groups(names)
+            found = self._trace_columns(X).groups(names, self._fitted.source.input.derived)
             groups = {group: [names[i] for i in members] for group, members in found.items()}
         self.feature_groups_ = {
             str(group): list_features(items, raw_names) for group, items in groups.items()
@@ -701,20 +760,26 @@ class FeatureRemover(BaseTreeModelEstimator):
 
     def _margin(self, Xt: Any, offset: Any = None) -> NDArray[np.float64]:
         """Return the debiased margin of rows after the preprocessing: shape (n_samples, n_outputs)."""
-        if self._cells is not None:
+        if self._on_response:
             return self._response.margin_of(self._mean_response(Xt, offset))
         shape = (self._full.n_outputs,)
+        if self._values is not None:
+            shift = None if offset is None else self._shift(offset, (Xt.shape[0], *shape))
+            return self._average_values(Xt, np.asarray, shift)
         margin = self._fitted.map_rows(Xt, shape, self._mix, self._execution, "margins").T
         return margin if offset is None else margin + self._shift(offset, margin.shape)
 
     def _scores(self, Xt: Any, offset: Any = None) -> NDArray[np.float64]:
         """Return the debiased scores of an isolation forest."""
-        if self._cells is not None:
+        if self._on_response:
             return self._mean_response(Xt, offset)[:, 0]
         return self._response.scores(self._margin(Xt, offset))
 
     def _mean_response(self, Xt: Any, offset: Any) -> NDArray[np.float64]:
         """Average the model's response over the removed features: shape (n_samples, n_responses)."""
+        if self._values is not None:
+            of_rows = None if offset is None else self._shift(offset, (Xt.shape[0], self._full.n_outputs))
+            return self._average_values(Xt, self._response.response, of_rows)
         assert self._cells is not None
         axis, share = self._cells
         ensemble, response, execution = self._fitted.source.ensemble, self._response, self._execution
@@ -762,7 +827,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         Xt = self._check_rows(X)
         if self.strength == 0 and offset is None:
             return self._model_output(Xt).astype(np.float64)
-        if self._cells is not None:
+        if self._on_response:
             return self._mean_response(Xt, offset)
         return self._response.output(self._margin(Xt, offset))
 

@@ -322,8 +322,6 @@ _INVERSE: dict[str, Callable[[Margin], Margin]] = {
 }
 # With these links a classifier of several outputs decides on each output separately.
 _SEPARATE = ("sigmoid", "clip")
-
-
 # The inverses of the inverse links that have one. Probabilities are not clipped or scaled any more.
 _LINK: dict[str, Callable[[Margin], Margin]] = {
     "identity": _identity,

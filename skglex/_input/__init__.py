@@ -9,6 +9,7 @@ from skglex._input._categories import (
     name_categories,
     raw_column,
 )
+from skglex._input._distinct_values import DistinctValues, find_distinct_values
 from skglex._input._feature_names import (
     FeatureGroups,
     column_names,
@@ -38,6 +39,7 @@ from skglex._input._spec import LARGEST_ZERO, InputSpec
 
 __all__ = [
     "LARGEST_ZERO",
+    "DistinctValues",
     "FeatureGroups",
     "InputSpec",
     "Origin",
@@ -53,6 +55,7 @@ __all__ = [
     "column_values",
     "expand_groups",
     "fill_columns",
+    "find_distinct_values",
     "find_one_hot_groups",
     "find_outputs",
     "find_outputs_of_all",

@@ -9,16 +9,19 @@ per cluster.
 import numpy as np
 
 from skglex._kernels.arguments import ClusterSpace
-from skglex._kernels.compilation import helper
-from skglex._kernels.patterns import BLOCK
+from skglex._kernels.bitsets import count_ones
+from skglex._kernels.compilation import helper, kernel
+from skglex._kernels.patterns import BLOCK, violations
+from skglex._kernels.subsets import count_members, subset_rank, sum_over_subsets
 
-# Limits of one cluster: its features, its conditions on one feature, and the entries of its table (one megabyte).
-_FEATURES, _CONDITIONS, _TABLE = 48, 24, 1 << 17
+# Limits of one cluster: its features, its conditions on one feature, the entries of its table (one megabyte), and its
+# states, which are 16-bit numbers.
+_FEATURES, _CONDITIONS, _TABLE, _CODES = 48, 24, 1 << 17, 1 << 16
 
 
 @helper
-def cluster_space(conditions, n_bins, n_players, most_states):
-    """Return the arrays that hold one cluster."""
+def cluster_space(conditions, n_bins, n_players, capacity, with_table):
+    """Return the arrays that hold one cluster, with or without a table."""
     cells = 3 * _CONDITIONS + 1
     has_masks = conditions.masks.shape[0] > 0
     most_bins = n_bins.max() if has_masks and n_bins.shape[0] > 0 else 0
@@ -36,9 +39,9 @@ def cluster_space(conditions, n_bins, n_players, most_states):
         np.empty((_FEATURES, 64), np.uint64),
         np.full(n_players, -1, np.int64),
         np.empty(64, np.int64),
-        np.empty(most_states, np.uint32),
-        np.empty(most_states, np.float64),
-        np.empty(_TABLE, np.float64),
+        np.empty(capacity, np.uint32),
+        np.empty(capacity, np.float64),
+        np.empty(_TABLE if with_table else 0, np.float64),
     )
 
 
@@ -177,13 +180,14 @@ def clear_cluster(n_features, n_players, space):
 
 
 @helper
-def grow_cluster(leaves, start, conditions, paths, values, players, n_bins, layout, space):
-    """Join leaves from ``leaves[start]`` on while their states fit.
+def grow_cluster(leaves, start, conditions, paths, values, players, n_bins, layout, most_states, space):
+    """Join leaves from ``leaves[start]`` on while they have at most ``most_states`` states.
 
-    Return the number of leaves, and of their features, players and states. No leaf joins if the first alone does not
-    fit. The cluster's table has one column per player, or per pair.
+    Return the number of leaves, and of their features, players and states. The first leaf may have as many states as
+    there is space for; no leaf joins if it has more. If the space has a table, it needs a column per player, or per
+    pair.
     """
-    most_states, width = space.met_players.shape[0], values.value.shape[1]
+    width = values.value.shape[1]
     n_leaves, n_features, n_players, size = 0, 0, 0, 1
     kept = np.empty(_FEATURES, np.int64)
     for i in range(start, leaves.shape[0]):
@@ -197,7 +201,9 @@ def grow_cluster(leaves, start, conditions, paths, values, players, n_bins, layo
         if fits:
             new_size = _n_states(new_features, space)
             columns = new_players * (new_players - 1) // 2 if layout.pairs else new_players
-            fits = new_size <= most_states and new_size * columns * width <= _TABLE
+            fits = new_size <= (most_states if n_leaves > 0 else space.met_players.shape[0])
+            if fits and space.table.shape[0] > 0:
+                fits = new_size * columns * width <= space.table.shape[0]
         if not fits:
             _take_back(leaf, n_features, n_players, conditions, paths, players, n_bins, space, kept)
             break
@@ -331,3 +337,109 @@ def add_table_to_rows(table, bins, n_features, n_players, width, output, layout,
                     for r in range(stop - start):
                         target[r] += column[code[r]]
                     c += 1
+
+
+@helper
+def _rank_masks(k, max_order, ranks, rank):
+    """Write the rank of every subset of k players that has at most ``max_order`` members, else -1."""
+    n_members = count_members(k)
+    for mask in range(1 << k):
+        rank[mask] = -1
+        if n_members[mask] <= max_order:
+            rank[mask] = subset_rank(np.uint64(mask), ranks.choose, ranks.offset[k])
+
+
+@kernel
+def coalitions_by_state(
+    background,
+    conditions,
+    paths,
+    values,
+    players,
+    n_bins,
+    layout,
+    leaves,
+    coalition_ptr,
+    most_states,
+    total,
+    out,
+):
+    """Do the same as `skglex._kernels.coalitions.coalitions_from_histogram`, for clusters of leaves.
+
+    ``background.share`` holds the weights of the rows. Leaves with a table have at most 12 conditions, so each fits.
+    """
+    space = cluster_space(conditions, n_bins, layout.n_players, _CODES, False)
+    code, i = np.empty(BLOCK, np.uint16), 0
+    while i < leaves.shape[0]:
+        n_leaves, n_features, n_cluster, size = grow_cluster(
+            leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
+        )
+        count_background(background, n_features, size, space, code, space.share)
+        for leaf in leaves[i : i + n_leaves]:
+            k = players.n_players[leaf]
+            weight = out[coalition_ptr[leaf] - coalition_ptr[leaves[0]] :]
+            find_met_players(leaf, k, conditions, paths, players, n_features, space)
+            weights_of_states(space.share, size, k, space, weight)
+            sum_over_subsets(weight[: 1 << k], k)
+            for v in range(1 << k):
+                weight[v] /= total
+        clear_cluster(n_features, n_cluster, space)
+        i += n_leaves
+
+
+@helper
+def _count_one_leaf(leaf, background, conditions, paths, players, max_order, ranks, pattern, weight):
+    """Add the weight of each background row to the set of players of one leaf that it violates."""
+    offset, n_rows = ranks.offset[players.n_players[leaf]], background.share.shape[0]
+    first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
+    n_violated = np.empty(BLOCK, np.uint64)
+    for start in range(0, n_rows, BLOCK):
+        stop = min(start + BLOCK, n_rows)
+        ids, bits = paths.condition, players.position
+        violations(background.bins, start, stop, conditions, ids, bits, first, last, pattern)
+        for r in range(stop - start):
+            n_violated[r] = count_ones(pattern[r])
+        for r in range(stop - start):
+            if n_violated[r] <= max_order:
+                weight[subset_rank(pattern[r], ranks.choose, offset)] += background.share[start + r]
+
+
+@kernel
+def add_near_misses_by_state(
+    background, conditions, paths, values, players, n_bins, layout, wanted, ranks, most_states, out
+):
+    """Do the same as `skglex._kernels.bitsets.add_near_misses`, for clusters of leaves.
+
+    ``background.share`` holds the weights of the rows. The cost of a leaf grows with its states, that of a cluster with
+    the rows. A leaf that alone has too many states is compared with every row.
+    """
+    space = cluster_space(conditions, n_bins, layout.n_players, _CODES, False)
+    code, pattern = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint64)
+    most = 0
+    while (2 << most) <= _CODES:
+        most += 1
+    rank, ranked = np.empty((most + 1, 1 << most), np.int32), np.zeros(most + 1, np.bool_)
+    max_order, i = wanted.max_order, 0
+    while i < wanted.leaves.shape[0]:
+        n_leaves, n_features, n_cluster, size = grow_cluster(
+            wanted.leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
+        )
+        if n_leaves > 0:
+            count_background(background, n_features, size, space, code, space.share)
+        else:
+            leaf = wanted.leaves[i]
+            weight = out[wanted.start[leaf] :]
+            _count_one_leaf(leaf, background, conditions, paths, players, max_order, ranks, pattern, weight)
+        for leaf in wanted.leaves[i : i + n_leaves]:
+            k = players.n_players[leaf]
+            if not ranked[k]:
+                ranked[k] = True
+                _rank_masks(k, max_order, ranks, rank[k])
+            find_met_players(leaf, k, conditions, paths, players, n_features, space)
+            weight, everyone = out[wanted.start[leaf] :], np.uint32((1 << k) - 1)
+            for s in range(size):
+                place = rank[k, space.met_players[s] ^ everyone]
+                if place >= 0:
+                    weight[place] += space.share[s]
+        clear_cluster(n_features, n_cluster, space)
+        i += max(n_leaves, 1)

@@ -123,7 +123,7 @@ def add_shapley_by_quadrature(
     """
     n_rows, width = bins.shape[1], values.value.shape[1]
     work = _work_space(players, leaves, most_states, layout.pairs)
-    space = cluster_space(conditions, n_bins, layout.n_players, most_states)
+    space = cluster_space(conditions, n_bins, layout.n_players, most_states, True)
     most = work.ids.shape[0]
     pattern, distinct = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     number, hashed = np.empty(BLOCK, np.int64), np.full(4 * BLOCK, -1, np.int64)
@@ -137,7 +137,7 @@ def add_shapley_by_quadrature(
         steps = half * k * (k if layout.pairs else 3)
         if sums_are_cheaper(k, n_rows, 1.0 * steps, layout.pairs):
             n_leaves, n_features, n_cluster, size = grow_cluster(
-                leaves, i, conditions, paths, values, players, n_bins, layout, space
+                leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
             )
             if n_rows < size:
                 find_codes(bins, 0, n_rows, n_features, space, work.code)
@@ -210,7 +210,7 @@ def add_shapley_by_comparison(
     n_rows, width = bins.shape[1], values.value.shape[1]
     n_background = background.share.shape[0]
     work = _work_space(players, leaves, most_states, layout.pairs)
-    space = cluster_space(conditions, n_bins, layout.n_players, most_states)
+    space = cluster_space(conditions, n_bins, layout.n_players, most_states, True)
     length = 4 * BLOCK
     while length < 2 * n_background:
         length *= 2
@@ -226,7 +226,7 @@ def add_shapley_by_comparison(
         by_sums = sums_are_cheaper(k, n_rows, comparison_cost(k, n_background), layout.pairs)
         if by_sums:
             n_leaves, n_features, n_cluster, size = grow_cluster(
-                leaves, i, conditions, paths, values, players, n_bins, layout, space
+                leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
             )
             if n_leaves > 0:
                 count_background(background, n_features, size, space, work.code, space.share)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._kernels.arguments import BackgroundRows, Paths, PlayerArrays, RankedSubsets
+from skglex._kernels.arguments import BackgroundRows, Paths, PlayerArrays, RankedSubsets, ShapleyRows
 from skglex._kernels.bitsets import add_near_misses
+from skglex._kernels.clusters import add_near_misses_by_state, coalitions_by_state
 from skglex._kernels.coalitions import coalitions_from_histogram, sum_ranked_subsets
 from skglex._kernels.long_paths import add_shapley_by_comparison
 from skglex._kernels.patterns import pattern_histogram
 from skglex._kernels.subset_sums import MOST_PLAYERS
+from skglex._kernels.tree_walks import add_shapley_by_walks
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
 from skglex._leaves._weighting import most_states, split_leaves, subset_ranks
@@ -22,6 +24,12 @@ from skglex._utils import Execution, budgets, weight_chunks
 
 if TYPE_CHECKING:
     from skglex._leaves._background import Background
+    from skglex._leaves._leaf_sum import LeafSum
+
+# Background rows from which near misses are counted by the states of clusters, and the most states of one.
+_ROWS_TO_COUNT, _MOST_STATES = 4096, 1 << 12
+# Nanoseconds that a background row takes to pass a node beside an explained row.
+_STEP = 5.0
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,13 @@ class Empirical:
     def table_weights(self, games: LeafGames, first: int, last: int) -> NDArray[np.float64]:
         """Return the weights of all coalitions (see `Weighting`)."""
         ensemble, players, groups, background = games.ensemble, games.players, games.groups, self.background
+        if background.n_rows >= _ROWS_TO_COUNT:
+            l0, l1 = games.leaves_of(first, last)
+            leaves = l0 + np.flatnonzero(np.diff(players.coalition_ptr[l0 : l1 + 1]))
+            out = np.empty(games.n_coalitions(first, last))
+            args = leaves, players.coalition_ptr, self._most_states, background.total, out
+            coalitions_by_state(*self._rows_and_leaves(games), *args)
+            return out
         histogram = np.zeros(groups.table_ptr[last] - groups.table_ptr[first])
         rows = background.bins, background.weight, ensemble.conditions
         pattern_histogram(*rows, groups.group_bits(), first, last, histogram)
@@ -78,17 +93,34 @@ class Empirical:
         )
         return out
 
+    @property
+    def _most_states(self) -> int:
+        return min(self.background.n_rows // 8, _MOST_STATES)
+
+    def _rows_and_leaves(self, games: LeafGames) -> tuple[Any, ...]:
+        """Return what kernels that count by state take first."""
+        ensemble, players = games.ensemble, games.players
+        rows = BackgroundRows(self.background.bins, self.background.weight, np.zeros((0, 0)))
+        layout = ShapleyRows(int(players.player_of_feature.max(initial=-1)) + 1, False)
+        leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, players.arrays
+        return rows, *leaf_arrays, ensemble.grid.n_bins, layout
+
     def ranked_weights(
         self, games: LeafGames, wanted: RankedSubsets, execution: Execution
     ) -> NDArray[np.float64]:
         """Return the weights of small coalitions (see `Weighting`)."""
         ensemble, players, out = games.ensemble, games.players.arrays, np.zeros(wanted.size)
-        ranks = subset_ranks(games.players.largest)
+        ranks, background = subset_ranks(games.players.largest), self.background
         tasks = split_leaves(ensemble, wanted)
-        args = ensemble.conditions, ensemble.paths, players
-        for block in self.background.bit_sets(ensemble.grid.n_bins):
-            execution.run(add_near_misses, [(block, *args, part, ranks, out) for part in tasks])
-        total = self.background.total
+        # A row of a bit set that violates few players costs more than a row that is counted once for many leaves.
+        if background.n_rows >= _ROWS_TO_COUNT:
+            args, states = self._rows_and_leaves(games), self._most_states
+            execution.run(add_near_misses_by_state, [(*args, part, ranks, states, out) for part in tasks])
+        else:
+            leaf_sets = ensemble.conditions, ensemble.paths, players
+            for block in background.bit_sets(ensemble.grid.n_bins):
+                execution.run(add_near_misses, [(block, *leaf_sets, part, ranks, out) for part in tasks])
+        total = background.total
         execution.run(sum_ranked_subsets, [(players, part, ranks, total, out) for part in tasks])
         return out
 
@@ -108,7 +140,7 @@ class Empirical:
                 "n_background, or use weighting='path_dependent'"
             )
         inverse = _inverse_binomials(int(games.players.n_players[leaves].max()))
-        rows = BackgroundRows(bins, self.background.weight / self.background.total, inverse)
+        rows = BackgroundRows(bins, self._share, inverse)
         leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, games.players.arrays
         return add_shapley_by_comparison, (
             *leaf_arrays,
@@ -117,8 +149,41 @@ class Empirical:
             most_states(n_rows, bins.shape[1]),
         )
 
+    @property
+    def _share(self) -> NDArray[np.float64]:
+        return self.background.weight / self.background.total
+
+    def shapley_walks(
+        self, games: LeafGames, margins: LeafSum, bins: NDArray[np.unsignedinteger], layout: ShapleyRows
+    ) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
+        """Return the kernel that compares row with row along the trees, for few of them (see `Weighting`)."""
+        background, n_rows = self.background, bins.shape[1]
+        n_trees = len(games.ensemble.tree_ptr) - 1
+        n_pairs = float(n_rows) * background.n_rows * n_trees
+        by_leaf = _cost_by_leaf(games.players.n_players, n_rows, background.n_rows)
+        if not n_rows or n_pairs * _STEP > by_leaf or (packed := margins.packed) is None:
+            return None
+        inverse = _inverse_binomials(games.players.largest)
+        model, depth = (packed.trees, games.players.player_of_feature), int(packed.depth.max(initial=0))
+        # How many steps a walk has is measured on a few rows of some trees.
+        some = [np.unique(np.linspace(0, n - 1, most).astype(int)) for n, most in ((n_trees, 8), (n_rows, 2))]
+        few, rows = background.spread_rows(16), np.ascontiguousarray(bins[:, some[1]])
+        lost = np.zeros((games.ensemble.n_outputs * layout.n_players ** (1 + layout.pairs), rows.shape[1]))
+        sample = BackgroundRows(few.bins, few.weight, inverse)
+        n_steps = add_shapley_by_walks(rows, *model, sample, depth, layout, some[0], lost)
+        n_steps *= n_pairs / (len(some[0]) * len(some[1]) * few.n_rows)
+        args = *model, BackgroundRows(background.bins, self._share, inverse), depth
+        return (add_shapley_by_walks, args) if n_steps * _STEP < by_leaf else None
+
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
         """Do nothing: the background is part of every copy."""
+
+
+def _cost_by_leaf(n_players: NDArray[np.int64], n_rows: int, n_background: int) -> float:
+    """Estimate the nanoseconds of solving all leaves in clusters."""
+    size = 2.0 ** np.minimum(n_players, MOST_PLAYERS)
+    rows = min(n_rows, 500) * (n_players + 1.0) + 0.6 * n_background
+    return float((1500.0 + size * (0.4 * n_players + 3.0) + rows).sum())
 
 
 def _inverse_binomials(k: int) -> NDArray[np.float64]:

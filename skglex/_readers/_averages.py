@@ -15,9 +15,36 @@ from sklearn.utils.validation import check_is_fitted
 from skglex._readers._combined import Term, merge_inputs, read_member, sum_of_ensembles
 from skglex._readers._composed import mean_margin, outputs_of, read_voting
 from skglex._readers._sklearn import predict, predict_proba, probability_margin
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._readers._steps import is_side_by_side
 from skglex._response import Response
+
+READS = (
+    ModelKind(
+        "scikit-learn",
+        ("sklearn.ensemble.VotingRegressor", "sklearn.ensemble.BaggingRegressor"),
+        "prediction",
+        "those of the members",
+        "as the strictest member",
+        "members with a link, or with different input",
+    ),
+    ModelKind(
+        "scikit-learn",
+        ("sklearn.ensemble.VotingClassifier", "sklearn.ensemble.BaggingClassifier"),
+        "probability",
+        "those of the members",
+        "as the strictest member",
+        "``voting='hard'``; members whose leaves are not probabilities",
+    ),
+    ModelKind(
+        "imbalanced-learn",
+        ("imblearn.ensemble.BalancedBaggingClassifier",),
+        "probability",
+        "those of the members",
+        "as the strictest member",
+        "members whose leaves are not probabilities; ``EasyEnsembleClassifier``: pass one of its ``estimators_``",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:

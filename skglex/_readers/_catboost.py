@@ -17,9 +17,25 @@ from sklearn.base import is_classifier
 from skglex._input import InputSpec
 from skglex._readers._catboost_statistics import Combinations, Statistic, find_statistic, read_statistics
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Response
 from skglex._utils import budgets
+
+READS = (
+    ModelKind(
+        "CatBoost",
+        (
+            "catboost.CatBoostRegressor",
+            "catboost.CatBoostClassifier",
+            "catboost.CatBoostRanker",
+            "catboost.CatBoost",
+        ),
+        "``RawFormulaVal``; several quantiles, and the mean and its uncertainty, are outputs",
+        "sums of leaf weights",
+        "NaN, by ``nan_mode``",
+        "text and embedding features; combinations of features need a group",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:
@@ -43,6 +59,7 @@ def read(model: Any) -> SourceModel:
                 for feature, (hashes, numbers) in codes.items()
             },
             derived=splits.combinations.members,
+            derived_borders=splits.float_borders(),
             derive=splits.combinations.function(content),
         ),
         margin=partial(_predict, model, "RawFormulaVal"),
@@ -115,6 +132,16 @@ class _Splits:
         """Return the columns that a target statistic is computed from."""
         columns = [self._categorical[i] for i in statistic.categorical]
         return tuple(sorted({*columns, *(self._floats[i]["flat_feature_index"] for i in statistic.floats)}))
+
+    def float_borders(self) -> dict[int, NDArray[np.float32]]:
+        """Return the borders of numeric columns that combinations compare with, by column."""
+        found: dict[int, set[float]] = {}
+        for number in self.combinations.numbers:
+            for part in self._statistics[number].described["elements"]:
+                if "float_feature_index" in part:
+                    column = self._floats[part["float_feature_index"]]["flat_feature_index"]
+                    found.setdefault(column, set()).add(part["border"])
+        return {column: np.array(sorted(borders), dtype=np.float32) for column, borders in found.items()}
 
     def number(self, described: dict[str, Any]) -> int:
         """Return the number of a split that is described in CatBoost's JSON."""

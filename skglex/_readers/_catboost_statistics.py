@@ -143,6 +143,11 @@ class Combinations:
         return self._n_features + list(self._borders).index(number)
 
     @property
+    def numbers(self) -> list[int]:
+        """Return the numbers of the statistics that were added."""
+        return list(self._borders)
+
+    @property
     def members(self) -> tuple[tuple[int, ...], ...]:
         """Return the columns that each derived column is computed from."""
         return tuple(self._members[number] for number in self._borders)

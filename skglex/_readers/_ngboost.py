@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 
 from skglex._input import InputSpec
 from skglex._readers._sklearn import join_trees, predict, predict_proba, read_trees
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Response
 
 # Names of the parameters, on the scale on which they are boosted.
@@ -30,6 +30,17 @@ _PARAMETERS = {
     "Gamma": ["log_shape", "log_rate"],
     "Weibull": ["log_shape", "log_scale"],
 }
+
+READS = (
+    ModelKind(
+        "NGBoost",
+        ("ngboost.NGBRegressor", "ngboost.NGBClassifier", "ngboost.NGBSurvival"),
+        "parameters of the distribution, one output each",
+        "weighted rows",
+        "NaN, if the trees accept it",
+        "base learners that are not trees",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:

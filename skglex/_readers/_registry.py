@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._readers._steps import inner_model, tree_model
 
 # The keys are the modules of models' classes (or of their base classes), packages that contain these modules, or
@@ -114,16 +114,29 @@ def find_reader(model: Any) -> Callable[[Any], SourceModel] | None:
     TypeError
         The model is known not to be a sum of trees.
     """
-    for klass in type(model).__mro__:
+    path = registered_path(type(model))
+    if path in UNSUPPORTED:
+        raise TypeError(f"cannot decompose a {type(model).__name__}: {UNSUPPORTED[path]}")
+    if path is None:
+        return None
+    read: Callable[[Any], SourceModel] = import_module(_READERS[path]).read
+    return read
+
+
+def registered_path(kind: type) -> str | None:
+    """Return the longest registered path of a class, or else of its base classes; None if there is none."""
+    for klass in kind.__mro__:
         path = [*klass.__module__.split("."), klass.__name__]
         for depth in range(len(path), 0, -1):
             prefix = ".".join(path[:depth])
-            if prefix in UNSUPPORTED:
-                raise TypeError(f"cannot decompose a {type(model).__name__}: {UNSUPPORTED[prefix]}")
-            if prefix in _READERS:
-                read: Callable[[Any], SourceModel] = import_module(_READERS[prefix]).read
-                return read
+            if prefix in UNSUPPORTED or prefix in _READERS:
+                return prefix
     return None
+
+
+def declared_kinds() -> dict[str, tuple[ModelKind, ...]]:
+    """Return what every reader reads, by the module of the reader; this imports all libraries."""
+    return {module: import_module(module).READS for module in dict.fromkeys(_READERS.values())}
 
 
 def require_reader(model: Any) -> Callable[[Any], SourceModel]:
@@ -138,8 +151,8 @@ def require_reader(model: Any) -> Callable[[Any], SourceModel]:
             )
         raise TypeError(
             f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or LightGBM model or "
-            "booster, a CatBoost model, a tree, forest or boosting model of scikit-learn (or a voting or bagging "
-            "ensemble of these), a treelite model, or a random planted forest"
+            "booster, a CatBoost or NGBoost model, a tree, forest or boosting model of scikit-learn or scikit-survival "
+            "(or an ensemble of these), a treelite model, or a random planted forest"
         )
     return reader
 

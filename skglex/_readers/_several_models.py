@@ -13,11 +13,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._readers._combined import Term, merge_inputs, read_member, sum_of_ensembles
 from skglex._readers._sklearn import predict, predict_proba
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Response, join_link, split_link
 
 # The output of a model with these links is the same whether its margins are computed together or one by one.
 _BY_OUTPUT = ("identity", "exponential", "signed_square", "logarithm_one_plus_exp")
+
+READS = (
+    ModelKind(
+        "scikit-learn",
+        (
+            "sklearn.multiclass.OneVsRestClassifier",
+            "sklearn.multioutput.MultiOutputRegressor",
+            "sklearn.multioutput.MultiOutputClassifier",
+        ),
+        "those of the members, side by side",
+        "those of the members",
+        "as the strictest member",
+        "members with a preprocessing of their own, or with different input",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:

@@ -19,8 +19,50 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Isolation, Response
+
+READS = (
+    ModelKind(
+        "scikit-learn",
+        (
+            "sklearn.tree.DecisionTreeRegressor",
+            "sklearn.tree.DecisionTreeClassifier",
+            "sklearn.tree.ExtraTreeRegressor",
+            "sklearn.tree.ExtraTreeClassifier",
+            "sklearn.ensemble.RandomForestRegressor",
+            "sklearn.ensemble.RandomForestClassifier",
+            "sklearn.ensemble.ExtraTreesRegressor",
+            "sklearn.ensemble.ExtraTreesClassifier",
+        ),
+        "prediction; for classifiers the probability",
+        "weighted rows",
+        "NaN, if the model accepts it",
+        "classifiers of several targets",
+    ),
+    ModelKind(
+        "imbalanced-learn",
+        ("imblearn.ensemble.BalancedRandomForestClassifier",),
+        "probability",
+        "weighted rows",
+        "NaN, if the model accepts it",
+    ),
+    ModelKind(
+        "scikit-learn",
+        ("sklearn.ensemble.GradientBoostingRegressor", "sklearn.ensemble.GradientBoostingClassifier"),
+        "raw score",
+        "weighted rows",
+        "none",
+        "``init=`` an estimator",
+    ),
+    ModelKind(
+        "scikit-learn",
+        ("sklearn.ensemble.IsolationForest",),
+        "mean path length",
+        "weighted rows",
+        "NaN, if the model accepts it",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:

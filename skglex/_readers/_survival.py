@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._readers._sklearn import join_trees, predict, read_trees
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Response
 
 # For each survival output: its position among the values of a node, and the method that predicts it.
@@ -22,6 +22,29 @@ _CURVES = {
     "cumulative_hazard": (0, "predict_cumulative_hazard_function"),
     "survival": (1, "predict_survival_function"),
 }
+
+READS = (
+    ModelKind(
+        "scikit-survival",
+        (
+            "sksurv.ensemble.RandomSurvivalForest",
+            "sksurv.ensemble.ExtraSurvivalTrees",
+            "sksurv.tree.SurvivalTree",
+            "sksurv.tree.ExtraSurvivalTree",
+        ),
+        "risk score, or with ``survival_output`` the cumulative hazard or survival function, one output per time",
+        "weighted rows",
+        "NaN, if the model accepts it",
+        "with ``low_memory=True``: curves",
+    ),
+    ModelKind(
+        "scikit-survival",
+        ("sksurv.ensemble.GradientBoostingSurvivalAnalysis",),
+        "logarithm of the hazard ratio (``coxph``) or of the time; curves are responses",
+        "weighted rows",
+        "none",
+    ),
+)
 
 
 def read(model: Any, survival_output: str = "risk", times: Any = None) -> SourceModel:

@@ -9,9 +9,22 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._readers._registry import require_reader
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._readers._steps import inner_model
 from skglex._response import even_margin, inverse_link
+
+READS = (
+    ModelKind(
+        "scikit-learn",
+        (
+            "sklearn.model_selection.FixedThresholdClassifier",
+            "sklearn.model_selection.TunedThresholdClassifierCV",
+        ),
+        "as the classifier inside; labels by the threshold",
+        "as the classifier inside",
+        "as the classifier inside",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:

@@ -11,8 +11,27 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from skglex._readers._sklearn import decision_function, join_trees, predict_proba, read_trees
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import join_link
+
+READS = (
+    ModelKind(
+        "scikit-learn",
+        ("sklearn.ensemble.AdaBoostClassifier",),
+        "weighted share of the votes, as ``decision_function``",
+        "weighted rows, with the weights of boosting",
+        "NaN, if the model accepts it",
+        "members that are not trees",
+    ),
+    ModelKind(
+        "imbalanced-learn",
+        ("imblearn.ensemble.RUSBoostClassifier",),
+        "weighted share of the votes",
+        "weighted rows, with the weights of boosting",
+        "NaN, if the model accepts it",
+        "members that are not trees",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:

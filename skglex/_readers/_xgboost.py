@@ -14,13 +14,33 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from skglex._input import InputSpec
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._readers._treelite import from_treelite
 from skglex._readers._xgboost_trees import booster_json, number_leaves, tree_section, trees_used_by_predict
 from skglex._response import Response
 
 _OLD_VECTOR_LEAVES = tuple(int(part) for part in xgb.__version__.split(".")[:2]) < (3, 1)
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
+
+READS = (
+    ModelKind(
+        "XGBoost",
+        (
+            "xgboost.XGBRegressor",
+            "xgboost.XGBClassifier",
+            "xgboost.XGBRanker",
+            "xgboost.XGBRFRegressor",
+            "xgboost.XGBRFClassifier",
+            "xgboost.Booster",
+            "xgboost.dask.DaskXGBRegressor",
+            "xgboost.dask.DaskXGBClassifier",
+        ),
+        "raw score (log-odds, logarithm of a mean, of a hazard ratio or of a time, one quantile per output, ...)",
+        "sums of hessians",
+        "NaN and ``missing=``, by default direction",
+        "``gblinear``; ``reg:expectileerror``, which treelite does not support",
+    ),
+)
 
 
 def read(model: Any, missing: float = np.nan) -> SourceModel:

@@ -63,6 +63,8 @@ class Budgets:
         Number of background rows on which raw columns are permuted to trace them, beside rows with extreme values.
     named_values : int
         Number of distinct values of a raw column that a decomposer stores.
+    removed_values : int
+        Distinct values of removed features that are predicted with one by one, if the model combines them with others.
     category_codes : int
         Number of categories of one feature up to which each has a bin of its own, if a model stores sets of them.
     checked_conditions : int
@@ -106,6 +108,7 @@ class Budgets:
     traced_columns: int = 100
     traced_rows: int = 500
     named_values: int = 1000
+    removed_values: int = 1000
     category_codes: int = 1000
     checked_conditions: int = 10**9
     html_look_ups: float = 3e8

@@ -78,17 +78,6 @@ class TestContract(ReaderContract):
         games = [tree_walks.game(member, rows, margin_of_member(member, rows)) for member in members(model)]
         return {s: np.hstack([game[s] for game in games]) for s in games[0]}
 
-    def output(self, estimator, rows):
-        probabilities = super().output(estimator, rows)
-        return (
-            np.column_stack([probabilities, estimator.predict(rows) == estimator.classes_[-1]])
-            if (hasattr(estimator, "classes_") and np.ndim(estimator.predict(rows)) == 1)
-            else probabilities
-        )
-
-    def response(self, estimator, rows):
-        return super().output(estimator, rows)
-
 
 def test_predictions_of_several_targets(model_of):
     model = model_of("targets, classes")
