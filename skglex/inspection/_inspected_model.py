@@ -104,6 +104,8 @@ class InspectedModel:
                     f"{response_method!r}"
                 )
             return response.output
+        if response_method == "decision_function" and response.without_margin is not None:
+            raise ValueError(f"{response.without_margin}; use response_method='predict_proba'")
         if response_method == "decision_function":
             return partial(_decision, response)
         return partial(_probabilities, response)
