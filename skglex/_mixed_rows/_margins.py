@@ -126,7 +126,7 @@ class MixedRows:
             at += sets.n_rows
         margins = out.reshape(ensemble.n_outputs, *shape, n)
         for axis in range(1, len(shape) + 1):
-            # Row by row; `numpy.cumsum` takes ten times as long along any axis but the last.
+            # Row by row; ``numpy.cumsum`` takes ten times as long along any axis but the last.
             along = np.moveaxis(margins, axis, 0)
             for cell in range(1, len(along)):
                 along[cell] += along[cell - 1]
