@@ -142,22 +142,18 @@ def rows_by_player(masks, paths, condition_player, out):
 
 
 @helper
-def _add_signed(target, start, mask, v):
+def _add_signed(target, start, mask, size, v):
     """Add v to ``start``, and with alternating signs to its unions with all subsets of a mask."""
     subset = mask
     while True:
-        odd, rest = False, subset
-        while rest:
-            odd = not odd
-            rest &= rest - 1
-        target[start | subset] += -v if odd else v
+        target[start | subset] += -v if size[subset] & 1 else v
         if subset == 0:
             break
         subset = (subset - 1) & mask
 
 
 @kernel
-def mix_pair(violated, back_violated, back_rows, paths, condition_player, values, base, n_players, up, out):
+def mix_pair(violated, back_violated, back_rows, paths, condition_player, values, base, size, up, out):
     """Compute the margins of one row mixed with up to 64 background rows, for every coalition of players.
 
     The players of the coalition take the values of the row, the others those of the background row. A leaf is reached
@@ -175,13 +171,14 @@ def mix_pair(violated, back_violated, back_rows, paths, condition_player, values
     condition_player : ndarray of shape (n_leaf_conditions,), uint8
     values : LeafValues
     base : ndarray of shape (n_outputs,)
-    n_players : int
+    size : ndarray of shape (2**n_players,), uint8
+        Number of members of every coalition.
     up : ndarray of shape (n_outputs, n_background, 2**n_players)
         Work space.
     out : ndarray of shape (n_outputs, n_background, 2**n_players)
         Receives the margins.
     """
-    n_background, full = back_violated.shape[1], (1 << n_players) - 1
+    n_background, full, n_players = back_violated.shape[1], size.shape[0] - 1, size[-1]
     everyone = ~np.uint64(0) >> np.uint64(64 - n_background)
     value, width = values.value, values.value.shape[1]
     up[:], out[:] = 0.0, 0.0
@@ -190,25 +187,17 @@ def mix_pair(violated, back_violated, back_rows, paths, condition_player, values
         for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
             if (without >> condition_player[e]) & 1:
                 word &= back_rows[e]
-        n_without, rest = 0, without
-        while rest:
-            n_without += 1
-            rest &= rest - 1
         while word:
             low = word & (~word + np.uint64(1))
             word ^= low
             r = position_of(low)
             inside = np.int64(back_violated[leaf, r])
-            n_inside, rest = 0, inside
-            while rest:
-                n_inside += 1
-                rest &= rest - 1
             for o in range(width):
                 # Of the two sets, the smaller one is resolved into signed subsets. ``out`` counts absent players.
-                if n_without <= n_inside:
-                    _add_signed(up[values.output[leaf] + o, r], inside, without, value[leaf, o])
+                if size[without] <= size[inside]:
+                    _add_signed(up[values.output[leaf] + o, r], inside, without, size, value[leaf, o])
                 else:
-                    _add_signed(out[values.output[leaf] + o, r], without, inside, value[leaf, o])
+                    _add_signed(out[values.output[leaf] + o, r], without, inside, size, value[leaf, o])
     for o in range(base.shape[0]):
         for r in range(n_background):
             present, absent = up[o, r], out[o, r]
