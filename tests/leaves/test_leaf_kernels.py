@@ -341,15 +341,19 @@ def test_tables(plain, players, weighting, max_order):
 
 
 @pytest.mark.parametrize("max_order", [1, 6])
-@pytest.mark.parametrize("n_rows", [40, 600])
+@pytest.mark.parametrize("n_rows", [10, 40, 600])
 @weightings
 def test_streamed_components(plain, players, weighting, max_order, n_rows, monkeypatch):
-    """Test `stream_components` for few rows, `component_pattern_tables` (`leaf_pattern`) for many."""
+    """Test `stream_components` for few rows, `component_pattern_tables` (`leaf_pattern`) and `sweep_pairs` for many."""
     listed = decompose(plain, players, weighting, max_order).listed
     index = listed.index
     monkeypatch.setattr(budgets, "table_cells", 0)
     assert not listed.layout(DEFAULT_EXECUTION).tabulated.any()
-    bins = np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy() if n_rows > 40 else plain.bins
+    bins = (
+        np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy()
+        if n_rows > 40
+        else plain.bins[:, :n_rows].copy()
+    )
     bins = np.minimum(bins, (plain.n_bins - 1)[:, None]).astype(bins.dtype)
     out = np.full((len(index.sets) * plain.ensemble.n_outputs, n_rows), np.nan)
     listed.evaluate(bins, np.arange(len(index.sets)), out)
