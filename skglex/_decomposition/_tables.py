@@ -142,7 +142,7 @@ def fill_tables(
     chosen, events = np.flatnonzero(tables.tabulated), _events(ensemble)
     leaf_arrays = ensemble.paths, games.players.arrays, ensemble.conditions.feature, ensemble.leaf_values
     for leaves, coalitions in weights.chunks(execution=execution):
-        path_set_leaves = _leaves_by_path_set(index, leaves)
+        path_set_leaves = leaves_by_path_set(index, leaves)
         args = layout, index.sources, path_set_leaves, *leaf_arrays, coalitions, events
         execution.run(
             add_corners,
@@ -226,7 +226,7 @@ def _conditions_by_path_set(index: ComponentIndex, ensemble: LeafEnsemble) -> Pa
     return PathSetItems(np.searchsorted(keys, starts), keys % max(n_conditions, 1))
 
 
-def _leaves_by_path_set(index: ComponentIndex, leaves: NDArray[np.int64]) -> PathSetItems:
+def leaves_by_path_set(index: ComponentIndex, leaves: NDArray[np.int64]) -> PathSetItems:
     """List the leaves of each path set."""
     path_set = index.path_sets.of_leaf[leaves]
     order = np.argsort(path_set, kind="stable")

@@ -17,7 +17,7 @@ from skglex._kernels.patterns import pattern_histogram
 from skglex._kernels.subset_sums import MOST_PLAYERS
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
-from skglex._leaves._weighting import split_leaves, subset_ranks
+from skglex._leaves._weighting import inverse_binomials, split_leaves, subset_ranks
 from skglex._utils import Execution, budgets, weight_chunks
 
 if TYPE_CHECKING:
@@ -111,20 +111,10 @@ class Empirical:
                 f"comparisons in all, more than the {budgets.comparisons:.0e} allowed. Pass fewer rows, set "
                 "n_background, or use weighting='path_dependent'"
             )
-        inverse = _inverse_binomials(int(games.players.n_players[leaves].max()))
+        inverse = inverse_binomials(int(games.players.n_players[leaves].max()))
         rows = BackgroundRows(bins, self.background.weight / self.background.total, inverse)
         leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, games.players.arrays
         return add_shapley_by_comparison, (*leaf_arrays, rows)
 
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
         """Do nothing: the background is part of every copy."""
-
-
-def _inverse_binomials(k: int) -> NDArray[np.float64]:
-    """Return 1 / ((n + 1) C(n, i)) = i! (n - i)! / (n + 1)! for i <= n <= k."""
-    out = np.zeros((k + 1, k + 1))
-    for n in range(k + 1):
-        out[n, 0] = 1.0 / (n + 1)
-        for i in range(1, n + 1):
-            out[n, i] = out[n, i - 1] * i / (n - i + 1)
-    return out

@@ -1,12 +1,21 @@
 """Inspect models and predictions: importances, orders of interaction, differences between groups."""
 
+from skglex.inspection._contrast import Contrast, contrast
+from skglex.inspection._gap import Gap, explain_gap
 from skglex.inspection._group_difference import group_difference, group_statistics
 from skglex.inspection._group_scorer import make_group_scorer
 from skglex.inspection._importance import component_importance, feature_importance
+from skglex.inspection._shift import Shift, explain_shift
 from skglex.inspection._truncation import interaction_strength, truncated_margin
 
 __all__ = [
+    "Contrast",
+    "Gap",
+    "Shift",
     "component_importance",
+    "contrast",
+    "explain_gap",
+    "explain_shift",
     "feature_importance",
     "group_difference",
     "group_statistics",

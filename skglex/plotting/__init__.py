@@ -2,7 +2,8 @@
 
 from skglex.plotting._component_display import ComponentDisplay
 from skglex.plotting._importance_display import ImportanceDisplay
+from skglex.plotting._parts_display import PartsDisplay
 from skglex.plotting._shap_display import ShapDisplay
 from skglex.plotting._waterfall_display import WaterfallDisplay
 
-__all__ = ["ComponentDisplay", "ImportanceDisplay", "ShapDisplay", "WaterfallDisplay"]
+__all__ = ["ComponentDisplay", "ImportanceDisplay", "PartsDisplay", "ShapDisplay", "WaterfallDisplay"]

@@ -1,0 +1,115 @@
+"""Give the results of comparisons what they have in common: a table, a picture, and how they show themselves."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skglex._decomposition import explained
+from skglex.plotting import PartsDisplay
+
+# Rows of the table that a result shows.
+_SHOWN_ROWS = 10
+
+
+class Result(ABC):
+    """Show a result by its headline and the first rows of its table."""
+
+    decomposer: Any
+
+    @property
+    @abstractmethod
+    def table(self) -> Any:
+        """Return the result as a table."""
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """Return the result in one sentence."""
+
+    def __repr__(self) -> str:
+        table = self.table
+        if isinstance(table, dict):
+            shown = "\n".join(f"{name}: {list(values[:_SHOWN_ROWS])}" for name, values in table.items())
+            return f"{self.headline}\n{shown}"
+        text = table.head(_SHOWN_ROWS).to_string(index=False, float_format="{:.4g}".format)
+        more = len(table) - _SHOWN_ROWS
+        return f"{self.headline}\n{text}" + (f"\n... {more} more rows in .table" if more > 0 else "")
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        table = self.table
+        if isinstance(table, dict):
+            return f"<pre>{escape(repr(self))}</pre>"
+        body = table.head(_SHOWN_ROWS).to_html(index=False, float_format="{:.4g}".format)
+        return f"<p>{escape(self.headline)}</p>{body}"
+
+    def _numbers(self, values: Any) -> str:
+        """Return a number, or one number per output, as a text."""
+        labels = explained(self.decomposer).output_labels
+        values = np.reshape(values, -1)
+        if labels is None:
+            return f"{values[0]:.4g}"
+        return ", ".join(f"{label}: {value:.4g}" for label, value in zip(labels, values))
+
+
+class SumOfParts(Result):
+    """Hold lines that add up to a difference, each the sum of some parts."""
+
+    lines: list[str]
+
+    @abstractmethod
+    def _bars(self, output: int) -> tuple[str, dict[str, NDArray[np.float64]]]:
+        """Return a title, and the parts of all lines for one output, by name."""
+
+    def plot(
+        self,
+        *,
+        output: Any = None,
+        k: int = 15,
+        target: str | None = None,
+        units: str | None = None,
+        ax: Any = None,
+    ) -> PartsDisplay:
+        """Draw the largest lines as bars that are divided into their parts.
+
+        Parameters
+        ----------
+        output : object, default=None
+            The class, or the name or position of the output. Required if the model has several outputs.
+        k : int, default=15
+            Number of lines. The other lines share one bar.
+        target, units : str, default=None
+            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None: a new figure.
+
+        Returns
+        -------
+        PartsDisplay
+            The display, with the figure and axes as attributes.
+        """
+        position = explained(self.decomposer).output_position(output, "output")
+        title, parts = self._bars(position)
+        return PartsDisplay.from_parts(
+            self.decomposer,
+            self.lines,
+            parts,
+            title=title,
+            output=output,
+            k=k,
+            target=target,
+            units=units,
+            ax=ax,
+        )
+
+
+def by_size(values: NDArray[np.float64], last: int = 0) -> NDArray[np.int64]:
+    """Return the positions of lines by their size over all outputs, the largest first; the last lines stay last."""
+    n = len(values) - last
+    size = np.abs(values[:n]).sum(axis=tuple(range(1, values.ndim)))
+    return np.append(np.argsort(-size, kind="stable"), np.arange(n, len(values)))
