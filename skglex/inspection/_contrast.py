@@ -24,6 +24,7 @@ class Contrast(Result):
     Parameters
     ----------
     decomposer : GlexDecomposer
+        The decomposer that was explained.
     values : ndarray of shape (n_rows, n_features) or (n_rows, n_features, n_outputs)
         Shapley values of the difference, in the order of ``decomposer.explained_features_``.
     interactions : ndarray of shape (n_rows, n_features, n_features) or (..., n_outputs), or None
@@ -44,7 +45,7 @@ class Contrast(Result):
     >>> result = contrast(decomposer, X[:3], X[3])
     >>> result.table["row"].tolist()
     [0, 0, 1, 1, 2, 2]
-    >>> result.plot(row=2).intercept == result.margin_other[2]
+    >>> bool(result.plot(row=2).intercept == result.margin_other[2])
     True
     """
 

@@ -27,6 +27,7 @@ class Gap(Result):
     Parameters
     ----------
     decomposer : GlexDecomposer or FeatureRemover
+        What was explained.
     groups : list
         The groups that are compared with the reference.
     reference : label, or None
@@ -49,8 +50,8 @@ class Gap(Result):
     >>> gap = explain_gap(decomposer, X, X[:, 0] > 0)
     >>> gap.groups, gap.reference, gap.proxies(1)
     ([True], False, ['x0'])
-    >>> gap.plot().names
-    ['x0']
+    >>> gap.plot().names[0]
+    'x0'
     """
 
     decomposer: Any

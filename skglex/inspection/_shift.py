@@ -27,6 +27,7 @@ class Shift(SumOfParts):
     Parameters
     ----------
     decomposer : GlexDecomposer or StoredComponents
+        The decomposer that was explained.
     lines : list of str
         Names of the components, the largest change first. ``"intercept"`` follows if there is a new model, then
         ``"remainder"`` if some components are not listed.
