@@ -1,17 +1,22 @@
 """Inspect models and predictions: importances, orders of interaction, differences between groups."""
 
+from skglex.inspection._comparison import Comparison, compare_models
 from skglex.inspection._contrast import Contrast, contrast
 from skglex.inspection._gap import Gap, explain_gap
 from skglex.inspection._group_difference import group_difference, group_statistics
 from skglex.inspection._group_scorer import make_group_scorer
 from skglex.inspection._importance import component_importance, feature_importance
+from skglex.inspection._resampling import ResampledComponents, resample_components
 from skglex.inspection._shift import Shift, explain_shift
 from skglex.inspection._truncation import interaction_strength, truncated_margin
 
 __all__ = [
+    "Comparison",
     "Contrast",
     "Gap",
+    "ResampledComponents",
     "Shift",
+    "compare_models",
     "component_importance",
     "contrast",
     "explain_gap",
@@ -21,5 +26,6 @@ __all__ = [
     "group_statistics",
     "interaction_strength",
     "make_group_scorer",
+    "resample_components",
     "truncated_margin",
 ]

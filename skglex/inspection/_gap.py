@@ -161,10 +161,8 @@ class Gap(Result):
         i = self._position(group)
         than = "all others" if self.reference is None else self.reference
         title = f"{self.groups[i]} against {than}: {self._numbers(self.gap[i])}"
-        position = explained(self.decomposer).output_position(output, "output")
-        parts = {"gap": self.values[i, :, position]}
-        options: dict[str, Any] = {"output": output, "k": k, "target": target, "units": units, "ax": ax}
-        return PartsDisplay.from_parts(self.decomposer, self.lines, parts, title=title, **options)
+        options = {"output": output, "k": k, "target": target, "units": units, "ax": ax}
+        return self._draw(self.lines, {"gap": self.values[i]}, title, **options)
 
     def _position(self, group: Any) -> int:
         """Return the position of a group; None stands for the only one."""

@@ -56,56 +56,13 @@ class Result(ABC):
             return f"{values[0]:.4g}"
         return ", ".join(f"{label}: {value:.4g}" for label, value in zip(labels, values))
 
-
-class SumOfParts(Result):
-    """Hold lines that add up to a difference, each the sum of some parts."""
-
-    lines: list[str]
-
-    @abstractmethod
-    def _bars(self, output: int) -> tuple[str, dict[str, NDArray[np.float64]]]:
-        """Return a title, and the parts of all lines for one output, by name."""
-
-    def plot(
-        self,
-        *,
-        output: Any = None,
-        k: int = 15,
-        target: str | None = None,
-        units: str | None = None,
-        ax: Any = None,
+    def _draw(
+        self, lines: list[str], parts: dict[str, NDArray[np.float64]], title: str, **options: Any
     ) -> PartsDisplay:
-        """Draw the largest lines as bars that are divided into their parts.
-
-        Parameters
-        ----------
-        output : object, default=None
-            The class, or the name or position of the output. Required if the model has several outputs.
-        k : int, default=15
-            Number of lines. The other lines share one bar.
-        target, units : str, default=None
-            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
-        ax : matplotlib Axes, default=None
-            Axes to draw on. None: a new figure.
-
-        Returns
-        -------
-        PartsDisplay
-            The display, with the figure and axes as attributes.
-        """
-        position = explained(self.decomposer).output_position(output, "output")
-        title, parts = self._bars(position)
-        return PartsDisplay.from_parts(
-            self.decomposer,
-            self.lines,
-            parts,
-            title=title,
-            output=output,
-            k=k,
-            target=target,
-            units=units,
-            ax=ax,
-        )
+        """Draw lines of one output; ``parts`` have the shape (n_lines, n_outputs)."""
+        position = explained(self.decomposer).output_position(options["output"], "output")
+        drawn = {name: values[:, position] for name, values in parts.items()}
+        return PartsDisplay.from_parts(self.decomposer, lines, drawn, title=title, **options)
 
 
 def by_size(values: NDArray[np.float64], last: int = 0) -> NDArray[np.int64]:

@@ -12,14 +12,15 @@ from skglex._decomposition import Explained, RowMeans, explained, margin_means, 
 from skglex._input import column_names
 from skglex._leaves import BackgroundLike
 from skglex.inspection._comparable import on_same_background
-from skglex.inspection._results import SumOfParts, by_size
+from skglex.inspection._results import Result, by_size
 from skglex.inspection._tables import as_table, label_columns
+from skglex.plotting import PartsDisplay
 
 _INTERCEPT, _REMAINDER = "intercept", "remainder"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Shift(SumOfParts):
+class Shift(Result):
     """Hold the change of the mean margin between two data sets as a sum over components.
 
     `explain_shift` returns it. ``print`` shows the largest lines, ``plot`` draws them.
@@ -98,10 +99,36 @@ class Shift(SumOfParts):
         )
         return text if self.known else text + " What the components left out change is not known."
 
-    def _bars(self, output: int) -> tuple[str, dict[str, NDArray[np.float64]]]:
-        """Return a title, and the parts of all lines for one output."""
-        title = f"from {self.mean_old[output]:.4g} to {self.mean_new[output]:.4g}"
-        return title, {name: values[:, output] for name, values in self.parts.items()}
+    def plot(
+        self,
+        *,
+        output: Any = None,
+        k: int = 15,
+        target: str | None = None,
+        units: str | None = None,
+        ax: Any = None,
+    ) -> PartsDisplay:
+        """Draw the largest lines as bars that are divided into their parts.
+
+        Parameters
+        ----------
+        output : object, default=None
+            The class, or the name or position of the output. Required if the model has several outputs.
+        k : int, default=15
+            Number of lines. The other lines share one bar.
+        target, units : str, default=None
+            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None: a new figure.
+
+        Returns
+        -------
+        PartsDisplay
+            The display, with the figure and axes as attributes.
+        """
+        title = f"from {self._numbers(self.mean_old)} to {self._numbers(self.mean_new)}"
+        options = {"output": output, "k": k, "target": target, "units": units, "ax": ax}
+        return self._draw(self.lines, self.parts, title, **options)
 
 
 def explain_shift(

@@ -35,6 +35,8 @@ class Panel:
         Whether the previous panel shows the same component, so that its legend is valid here as well.
     subtitle : str
         The level of the third feature.
+    band : tuple of two ndarray, or None
+        Lower and upper ends of intervals around the values.
     """
 
     title: str
@@ -44,12 +46,24 @@ class Panel:
     points: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     continues: bool = False
     subtitle: str = ""
+    band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
 
 def make_panels(
-    decomposer: Any, component: Component, output: int, *, rows: Rows | None, drawn: Rows | None, missing: Any
+    decomposer: Any,
+    component: Component,
+    output: int,
+    *,
+    rows: Rows | None,
+    drawn: Rows | None,
+    missing: Any,
+    tables: list[NDArray[np.float64]] | None = None,
 ) -> list[Panel]:
-    """Return the panels of one component; ``rows`` set ranges and labels, ``drawn`` become points."""
+    """Return the panels of one component; ``rows`` set ranges and labels, ``drawn`` become points.
+
+    ``tables`` are the values to draw and the ends of a band, in the shape of the component's table with the outputs
+    last.
+    """
     axes = cells_of_component(decomposer, component)
     if len(axes) > 3:
         raise ValueError(
@@ -58,9 +72,15 @@ def make_panels(
             "or are one-hot encoded"
         )
     values = component_values(explained(decomposer), component, axes)[..., output]
+    ends = [] if tables is None else _ends_of_cells(component, axes, tables, output)
+    if tables is not None:
+        # Cells without rows are not resampled: there the component is drawn as it is.
+        values = np.where(np.isnan(ends[0]), values, ends[0])
+        ends = [np.where(np.isnan(end), values, end) for end in ends[1:]]
     views = [view_axis(axis, rows, missing, _strength(values, axes, i)) for i, axis in enumerate(axes)]
     for i, view in enumerate(views):
         values = view.summarize(values, i)
+        ends = [view.summarize(end, i) for end in ends]
     height = None
     if drawn is not None:
         height = component.evaluate(drawn.X)
@@ -69,7 +89,7 @@ def make_panels(
     if len(axes) == len(component.features):
         title = " × ".join(axis.feature for axis in axes)
     if len(axes) < 3:
-        return [_panel(title, views, values, drawn, height, None)]
+        return [_panel(title, views, [values, *ends], drawn, height, None)]
     split = _split_axis(views)
     rest = [view for i, view in enumerate(views) if i != split]
     panels = []
@@ -78,9 +98,30 @@ def make_panels(
         inside = None if drawn is None else view.cell_of(drawn) == cell
         label = f"{view.feature}: {view.cell_labels[cell]}"
         panels.append(
-            _panel(title, rest, np.take(values, cell, axis=split), drawn, height, inside, subtitle=label)
+            _panel(
+                title,
+                rest,
+                [np.take(part, cell, axis=split) for part in (values, *ends)],
+                drawn,
+                height,
+                inside,
+                subtitle=label,
+            )
         )
     return [panels[0], *(replace(panel, continues=True) for panel in panels[1:])]
+
+
+def _ends_of_cells(
+    component: Component, axes: list[AxisCells], tables: list[NDArray[np.float64]], output: int
+) -> list[NDArray[np.float64]]:
+    """Return numbers of every bin of a component's table for the cells of a picture."""
+    table_bins = [axis.table_bins for axis in axes if axis.table_bins is not None]
+    if len(table_bins) < len(axes):
+        raise ValueError(
+            f"the component {component.name!r} is drawn along raw columns, for which there are no bands. Draw it "
+            "without bands"
+        )
+    return [table[..., output][np.ix_(*table_bins)] for table in tables]
 
 
 def _strength(values: NDArray[np.float64], axes: list[AxisCells], along: int) -> NDArray[np.float64]:
@@ -97,7 +138,7 @@ def _strength(values: NDArray[np.float64], axes: list[AxisCells], along: int) ->
 def _panel(
     title: str,
     views: list[AxisView],
-    values: NDArray[np.float64],
+    parts: list[NDArray[np.float64]],
     drawn: Rows | None,
     height: NDArray[np.float64] | None,
     inside: NDArray[np.bool_] | None,
@@ -107,7 +148,7 @@ def _panel(
         kind = "bars" if views[0].levels else "steps"
     else:
         if _should_swap(views[0], views[1]):
-            views, values = views[::-1], values.T
+            views, parts = views[::-1], [part.T for part in parts]
         x, y = views
         kind = "map"
         if y.levels and len(y.cells) <= _MAX_LINES:
@@ -122,7 +163,8 @@ def _panel(
         visible = np.isfinite(x_position) & np.isfinite(y_position)
         visible = visible if inside is None else visible & inside
         points = x_position[visible], y_position[visible]
-    return Panel(title, kind, tuple(views), values, points, subtitle=subtitle)
+    band = (parts[1], parts[2]) if len(parts) > 1 else None
+    return Panel(title, kind, tuple(views), parts[0], points, subtitle=subtitle, band=band)
 
 
 def group_offsets(n: int) -> tuple[float, NDArray[Any]]:
