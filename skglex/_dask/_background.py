@@ -151,10 +151,6 @@ class PartitionedEmpirical:
 
     solves_leaves = False
 
-    def steps_without_tables(self, n_players: NDArray[np.int64], *, pairs: bool) -> float:
-        """Return infinity: only tables avoid the rows of the background (see `Weighting`)."""
-        return np.inf
-
     def shapley_kernel(
         self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int
     ) -> tuple[Callable[..., None], tuple[Any, ...]]:

@@ -12,21 +12,19 @@ from numpy.typing import NDArray
 from skglex._decomposition._pattern_tables import GroupTables, lay_out
 from skglex._kernels.arguments import ShapleyRows
 from skglex._kernels.shapley import shapley_tables
-from skglex._leaves import GROUP_BITS, CoalitionWeights, LeafGames
+from skglex._leaves import CoalitionWeights
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, scaled, weight_chunks, without_cached
 
-# Cost in nanoseconds: of an entry of a table, and of one step without tables for a row.
-_ENTRY, _FACTOR = 4.0, 3.0
-# Tasks over leaves, if there are too few rows to divide.
+# Tasks over leaves, whatever the number of threads.
 _LEAF_TASKS = 16
 
 
 class ShapleySums:
     """Compute Shapley values, or half the interactions of i < j, of all leaves at binned rows.
 
-    Every group of leaves has a table by pattern for each of its columns (players, or pairs of them). Leaves with long
-    paths have none; the weighting solves them for the patterns that occur. All leaves are solved so if the tables
-    would cost more than that.
+    In a model whose tables can be kept between calls, every group of leaves has a table by pattern for each of its
+    columns (players, or pairs of them). Otherwise, and for leaves with long paths, the weighting solves the leaves anew
+    in each call, in clusters (see `skglex._kernels.clusters`).
 
     Parameters
     ----------
@@ -59,10 +57,10 @@ class ShapleySums:
         n_rows, n_outputs = bins.shape[1], self._games.ensemble.n_outputs
         out = np.zeros((n_outputs * self._per_output, n_rows))
         leaves = self._has_columns
-        if not self._without_tables(n_rows):
-            leaves = leaves & self._table_games.players.long_path
+        if self._keeps_tables or not self._weights.weighting.solves_leaves:
+            leaves = leaves & self._games.players.long_path
             for tables in self._tables(execution):
-                tables.add_to(out, self._table_games, bins, execution=execution, label="SHAP values")
+                tables.add_to(out, self._games, bins, execution=execution, label="SHAP values")
         if leaves.any():
             self._add_without_tables(np.flatnonzero(leaves), bins, out, execution)
         shape = (self._n_players,) * (2 if self._pairs else 1)
@@ -77,20 +75,12 @@ class ShapleySums:
     def _per_output(self) -> int:
         return self._n_players**2 if self._pairs else self._n_players
 
-    @cached_property
-    def _table_games(self) -> LeafGames:
-        """Return the games in which leaves have tables; wide leaves are solved one by one if tables cannot be kept."""
-        games, cost = self._games, self._table_cost(self._games).sum()
-        if cost <= scaled(budgets.kept_table_size) or not self._weights.weighting.solves_leaves:
-            return games
-        wide = np.repeat(np.diff(games.groups.bit_ptr) > GROUP_BITS, np.diff(games.groups.group_leaf))
-        return games.with_tables_of(np.where(wide, 0, np.diff(games.players.coalition_ptr)))
-
     # -- by table -----------------------------------------------------------------------------
 
-    def _table_cost(self, games: LeafGames) -> NDArray[np.int64]:
+    @cached_property
+    def _table_cost(self) -> NDArray[np.int64]:
         """Return a bound of the entries of each group's tables and of the weights that they are made from."""
-        players, groups = games.players, games.groups
+        players, groups = self._games.players, self._games.groups
         n_bits = np.diff(groups.bit_ptr)
         n_columns = n_bits * (n_bits - 1) // 2 if self._pairs else n_bits
         n_coalitions = np.diff(players.coalition_ptr[groups.group_leaf])
@@ -98,23 +88,16 @@ class ShapleySums:
         cost: NDArray[np.int64] = groups.n_patterns * n_columns * width + n_coalitions
         return cost
 
-    def _without_tables(self, n_rows: int) -> bool:
-        """Return whether tables would cost more than solving every leaf for the few rows there are."""
-        if self._cached is not None:
-            return False
-        total = self._table_cost(self._table_games).sum()
-        if total <= scaled(budgets.kept_table_size):
-            return False
-        n_players = self._games.players.n_players[~self._table_games.players.long_path]
-        steps = self._weights.weighting.steps_without_tables(n_players, pairs=self._pairs)
-        return bool(total * _ENTRY > steps * _FACTOR * n_rows)
+    @cached_property
+    def _keeps_tables(self) -> bool:
+        """Return whether the tables of all groups are kept between calls."""
+        return bool(self._table_cost.sum() <= scaled(budgets.kept_table_size))
 
     def _tables(self, execution: Execution) -> Iterator[GroupTables]:
         if self._cached is not None:
             yield self._cached
             return
-        cost = self._table_cost(self._table_games)
-        keep = cost.sum() <= scaled(budgets.kept_table_size)
+        cost, keep = self._table_cost, self._keeps_tables
         limit = scaled(budgets.kept_table_size if keep else budgets.pattern_table_size)
         for first, last in weight_chunks(cost, limit):
             tables = self._build(first, last, cost[first:last], execution)
@@ -124,7 +107,7 @@ class ShapleySums:
 
     def _build(self, first: int, last: int, cost: NDArray[np.int64], execution: Execution) -> GroupTables:
         """Compute the tables of some groups."""
-        games, ensemble = self._table_games, self._games.ensemble
+        games, ensemble = self._games, self._games.ensemble
         leaf_ptr, ids = self._leaf_columns(*games.leaves_of(first, last))
         tables, columns = lay_out(games, first, last, leaf_ptr, ids, self._per_output)
         weights = self._weights.all_coalitions(games, first, last, execution=execution)
@@ -174,10 +157,10 @@ class ShapleySums:
         out: NDArray[np.float64],
         execution: Execution,
     ) -> None:
-        """Solve leaves for the patterns that occur, and add their values to ``out``."""
+        """Solve leaves without kept tables, and add their values to ``out``."""
         n_rows = bins.shape[1]
         kernel, args = self._weights.weighting.shapley_kernel(self._games, leaves, n_rows)
-        args = *args, ShapleyRows(self._n_players, self._pairs)
+        layout = ShapleyRows(self._n_players, self._pairs)
         # Tasks divide the leaves, so that a leaf's tables are made once. Their sums are added in a fixed order.
         shares = np.array_split(leaves, _LEAF_TASKS)
         size = max(1, scaled(budgets.kept_table_size) // (_LEAF_TASKS * len(out)))
@@ -185,7 +168,7 @@ class ShapleySums:
             some_bins = np.ascontiguousarray(bins[:, start : start + size])
             n = some_bins.shape[1]
             parts = [np.zeros((len(out), n)) for _ in shares]
-            tasks = [(some_bins, *args, share, 0, n, part) for share, part in zip(shares, parts)]
+            tasks = [(some_bins, *args, layout, some, part) for some, part in zip(shares, parts)]
             execution.run(kernel, tasks, label="SHAP values, deep leaves")
             for part in parts:
                 out[:, start : start + n] += part

@@ -343,6 +343,86 @@ class ShapleyRows(NamedTuple):
     pairs: bool
 
 
+class SubsetWork(NamedTuple):
+    """Hold work space for the largest of some games.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (2 or 3, 2**k), float64
+        Tables of sums over subsets.
+    weight : ndarray of shape (2**k,), float64
+        Weights of coalitions.
+    n_members : ndarray of shape (2**k,), uint8
+        Size of every coalition.
+    pattern : ndarray, uint32
+        Patterns of a block of rows.
+    code : ndarray, uint16
+        States of a block of rows.
+    ids, rows : ndarray, int64
+        Players of one leaf, and the rows of the output array that belong to them or to pairs of them.
+    """
+
+    sums: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    n_members: NDArray[np.uint8]
+    pattern: NDArray[np.uint32]
+    code: NDArray[np.uint16]
+    ids: NDArray[np.int64]
+    rows: NDArray[np.int64]
+
+
+class ClusterSpace(NamedTuple):
+    """Hold one cluster of leaves (`skglex._kernels.clusters`): the states of its features, and its players.
+
+    The cluster numbers its features, the conditions on each, and its players; -1 stands for what it does not have.
+
+    Attributes
+    ----------
+    slot : ndarray of shape (n_used_features,), int64
+        Number of each used_feature.
+    feature, n_conditions : ndarray of shape (n_features,), int64
+        The used_feature, and the number of its conditions.
+    condition : ndarray of shape (n_features, most_conditions), int64
+    masked : ndarray of shape (n_features,), bool
+        Whether some condition has a mask. Each bin of the feature is then a cell.
+    first_bin : ndarray of shape (n_features, most_cells), int64
+        First bin of each cell, in increasing order.
+    state : ndarray of shape (n_features, most_cells), uint16
+        State of each cell.
+    n_cells, n_states, stride : ndarray of shape (n_features,), int64
+        The number of the state of all features is the sum of the strides times the states.
+    met : ndarray of shape (n_features, 64), uint64
+        Bit mask of the feature's conditions that hold in each of its states.
+    player_slot : ndarray of shape (n_players,), int64
+        Number of each player.
+    player : ndarray of shape (64,), int64
+        The players.
+    met_players : ndarray of shape (most_states,), uint32
+        Bit mask of the players of one leaf whose conditions hold in each state.
+    share : ndarray of shape (most_states,), float64
+        Share of the background in each state.
+    table : ndarray, float64
+        What all leaves add, by output and player (or pair), then by state.
+    """
+
+    slot: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    n_conditions: NDArray[np.int64]
+    condition: NDArray[np.int64]
+    masked: NDArray[np.bool_]
+    first_bin: NDArray[np.int64]
+    state: NDArray[np.uint16]
+    n_cells: NDArray[np.int64]
+    n_states: NDArray[np.int64]
+    stride: NDArray[np.int64]
+    met: NDArray[np.uint64]
+    player_slot: NDArray[np.int64]
+    player: NDArray[np.int64]
+    met_players: NDArray[np.uint32]
+    share: NDArray[np.float64]
+    table: NDArray[np.float64]
+
+
 class BitSets(NamedTuple):
     """Hold a block of background rows as bit sets.
 

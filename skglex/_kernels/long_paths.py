@@ -1,29 +1,54 @@
-"""Solve leaves one by one: by tables of sums over subsets, or for the patterns that occur, whichever is cheaper."""
+"""Solve leaves without kept tables: in clusters by state, by sums over subsets, or for the patterns that occur."""
 
 import numpy as np
 
+from skglex._kernels.arguments import SubsetWork
+from skglex._kernels.clusters import (
+    add_table_to_rows,
+    clear_cluster,
+    cluster_space,
+    columns_of_leaf,
+    count_background,
+    find_codes,
+    find_met_players,
+    grow_cluster,
+    weights_of_states,
+)
 from skglex._kernels.coalitions import multiply_ratios
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK, violations
 from skglex._kernels.shapley import solve_by_comparison, solve_by_quadrature
 from skglex._kernels.subset_sums import (
+    MOST_PLAYERS,
     add_from_sums,
     comparison_cost,
+    fill_sums,
+    rows_of_leaf,
     sums_are_cheaper,
     weights_of_ratios,
     weights_of_rows,
-    work_space,
 )
-from skglex._kernels.subsets import distinct_patterns
+from skglex._kernels.subsets import count_members, distinct_patterns, sum_over_subsets
 
 
 @helper
-def _largest_game(players, leaves):
-    """Return the largest number of players of some leaves."""
-    most = 0
+def _work_space(players, leaves, most_states, pairs):
+    """Return empty arrays for the largest game among some leaves."""
+    most, most_in_table = 0, 0
     for i in range(leaves.shape[0]):
-        most = max(most, players.n_players[leaves[i]])
-    return most
+        k = players.n_players[leaves[i]]
+        most = max(most, k)
+        if k <= MOST_PLAYERS:
+            most_in_table = max(most_in_table, k)
+    return SubsetWork(
+        np.empty((3 if pairs else 2, 1 << most_in_table)),
+        np.empty(1 << most_in_table),
+        count_members(most_in_table),
+        np.empty(max(BLOCK, most_states), np.uint32),
+        np.empty(max(BLOCK, most_states), np.uint16),
+        np.empty(most, np.int64),
+        np.empty(max(1, most * (most - 1) // 2 if pairs else most), np.int64),
+    )
 
 
 @helper
@@ -34,57 +59,126 @@ def _list_players(leaf, paths, players, ids):
 
 
 @helper
-def _add_terms(terms, number, ids, k, value, output, layout, start, n, out):
+def _add_terms(terms, number, rows, n_terms, stride, value, start, n, out):
     """Add a leaf's terms to the rows of ``out``; row r of the block has the terms ``terms[number[r]]``."""
     for o in range(value.shape[0]):
-        base = (output + o) * layout.n_players
         v = value[o]
-        c = 0
-        for p in range(k):
-            if not layout.pairs:
-                for r in range(n):
-                    out[base + ids[p], start + r] += v * terms[number[r], p]
-                continue
-            for q in range(p + 1, k):
-                row = (base + ids[p]) * layout.n_players + ids[q]
-                for r in range(n):
-                    out[row, start + r] += v * terms[number[r], c]
-                c += 1
+        for c in range(n_terms):
+            target = out[rows[c] + o * stride]
+            for r in range(n):
+                target[start + r] += v * terms[number[r], c]
+
+
+@helper
+def _add_by_sums(work, bins, conditions, paths, values, players, layout, leaf, out):
+    """Add what one leaf gives to every row, from the weights of its coalitions in ``work``."""
+    n_rows, k = bins.shape[1], players.n_players[leaf]
+    first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
+    stride = rows_of_leaf(leaf, k, work.ids, values, layout, work.rows)
+    fill_sums(work.weight, k, work.n_members, layout.pairs, work.sums)
+    everyone = np.uint32((np.int64(1) << k) - 1)
+    for start in range(0, n_rows, BLOCK):
+        stop = min(start + BLOCK, n_rows)
+        violations(
+            bins, start, stop, conditions, paths.condition, players.position, first, last, work.pattern
+        )
+        for r in range(stop - start):
+            work.pattern[r] ^= everyone
+        met, value = work.pattern[: stop - start], values.value[leaf]
+        add_from_sums(work.sums, met, start, k, work.rows, stride, value, layout.pairs, out)
+
+
+@helper
+def _add_to_cluster(work, space, table, n_rows, size, values, players, layout, leaf, out):
+    """Add what one leaf of a cluster gives to each state, or to the rows if they are fewer than the states."""
+    k, value = players.n_players[leaf], values.value[leaf]
+    fill_sums(work.weight, k, work.n_members, layout.pairs, work.sums)
+    if n_rows < size:
+        for r in range(n_rows):
+            work.pattern[r] = space.met_players[work.code[r]]
+        stride = rows_of_leaf(leaf, k, work.ids, values, layout, work.rows)
+        met = work.pattern[:n_rows]
+        add_from_sums(work.sums, met, 0, k, work.rows, stride, value, layout.pairs, out)
+        return
+    columns_of_leaf(k, work.ids, layout, space, work.rows)
+    stride = table.shape[0] // value.shape[0]
+    add_from_sums(work.sums, space.met_players[:size], 0, k, work.rows, stride, value, layout.pairs, table)
+
+
+@helper
+def _table_of(n_players, size, width, layout, space):
+    """Return the cluster's table, all zero: a row per output and player, or pair, and a column per state."""
+    n_rows = width * (n_players * (n_players - 1) // 2 if layout.pairs else n_players)
+    space.table[: n_rows * size] = 0.0
+    return space.table[: n_rows * size].reshape((n_rows, size))
 
 
 @kernel
 def add_shapley_by_quadrature(
-    bins, conditions, paths, values, players, path_ratio, rules, layout, leaves, r0, r1, out
+    bins, conditions, paths, values, players, path_ratio, rules, n_bins, most_states, layout, leaves, out
 ):
-    """Add leaves' Shapley values or half interactions with path-dependent weights, by quadrature."""
+    """Add leaves' Shapley values or half interactions with path-dependent weights.
+
+    Leaves are solved in clusters of at most ``most_states`` states, one by one, or by quadrature for single patterns.
+    """
+    n_rows, width = bins.shape[1], values.value.shape[1]
+    work = _work_space(players, leaves, most_states, layout.pairs)
+    space = cluster_space(conditions, n_bins, layout.n_players, most_states, True)
+    most = work.ids.shape[0]
     pattern, distinct = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
-    number, table = np.empty(BLOCK, np.int64), np.full(4 * BLOCK, -1, np.int64)
-    most = _largest_game(players, leaves)
-    terms = np.empty((min(BLOCK, r1 - r0), most * (most - 1) // 2 if layout.pairs else most))
+    number, hashed = np.empty(BLOCK, np.int64), np.full(4 * BLOCK, -1, np.int64)
+    terms = np.empty((min(BLOCK, n_rows), work.rows.shape[0]))
     ratio, factor, after = np.empty(most), np.empty(most), np.empty(most + 1)
-    ids, work = np.empty(most, np.int64), work_space(players, leaves, layout.pairs)
-    weight = work[1]
-    for i in range(leaves.shape[0]):
+    i = 0
+    while i < leaves.shape[0]:
         leaf = leaves[i]
         k = players.n_players[leaf]
         half = (k + 1) // 2
-        x, w = rules.nodes[half], rules.weights[half]
-        first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
-        _list_players(leaf, paths, players, ids)
-        multiply_ratios(leaf, paths, path_ratio, players, ratio)
         steps = half * k * (k if layout.pairs else 3)
-        if sums_are_cheaper(k, r1 - r0, 1.0 * steps, layout.pairs):
-            weights_of_ratios(ratio, k, weight)
-            add_from_sums(work, bins, conditions, paths, values, players, layout, leaf, ids, r0, r1, out)
+        if sums_are_cheaper(k, n_rows, 1.0 * steps, layout.pairs):
+            n_leaves, n_features, n_cluster, size = grow_cluster(
+                leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
+            )
+            if n_rows < size:
+                find_codes(bins, 0, n_rows, n_features, space, work.code)
+            table = _table_of(n_cluster, size, width, layout, space)
+            for leaf in leaves[i : i + n_leaves]:
+                k = players.n_players[leaf]
+                _list_players(leaf, paths, players, work.ids)
+                multiply_ratios(leaf, paths, path_ratio, players, ratio)
+                weights_of_ratios(ratio, k, work.weight)
+                find_met_players(leaf, k, conditions, paths, players, n_features, space)
+                _add_to_cluster(work, space, table, n_rows, size, values, players, layout, leaf, out)
+            if n_leaves > 0 and n_rows >= size:
+                output = values.output[leaf]
+                add_table_to_rows(
+                    table, bins, n_features, n_cluster, width, output, layout, space, work.code, out
+                )
+            clear_cluster(n_features, n_cluster, space)
+            if n_leaves > 0:
+                i += n_leaves
+                continue
+            leaf = leaves[i]
+        i += 1
+        k = players.n_players[leaf]
+        _list_players(leaf, paths, players, work.ids)
+        multiply_ratios(leaf, paths, path_ratio, players, ratio)
+        if sums_are_cheaper(k, n_rows, 1.0 * steps, layout.pairs):
+            weights_of_ratios(ratio, k, work.weight)
+            _add_by_sums(work, bins, conditions, paths, values, players, layout, leaf, out)
             continue
-        for start in range(r0, r1, BLOCK):
-            stop = min(start + BLOCK, r1)
+        x, w = rules.nodes[half], rules.weights[half]
+        stride = rows_of_leaf(leaf, k, work.ids, values, layout, work.rows)
+        first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
+        for start in range(0, n_rows, BLOCK):
+            stop = min(start + BLOCK, n_rows)
             n = stop - start
             violations(bins, start, stop, conditions, paths.condition, players.position, first, last, pattern)
-            n_distinct = distinct_patterns(pattern, n, table, number, distinct)
+            n_distinct = distinct_patterns(pattern, n, hashed, number, distinct)
             for d in range(n_distinct):
                 solve_by_quadrature(ratio, k, distinct[d], x, w, half, layout.pairs, factor, after, terms[d])
-            _add_terms(terms, number, ids, k, values.value[leaf], values.output[leaf], layout, start, n, out)
+            n_terms = k * (k - 1) // 2 if layout.pairs else k
+            _add_terms(terms, number, work.rows, n_terms, stride, values.value[leaf], start, n, out)
 
 
 @helper
@@ -107,41 +201,76 @@ def _background_patterns(
 
 @kernel
 def add_shapley_by_comparison(
-    bins, conditions, paths, values, players, background, layout, leaves, r0, r1, out
+    bins, conditions, paths, values, players, background, n_bins, most_states, layout, leaves, out
 ):
-    """Add leaves' Shapley values or half interactions with empirical weights, pattern against pattern."""
+    """Add leaves' Shapley values or half interactions with empirical weights.
+
+    Leaves are solved in clusters of at most ``most_states`` states, one by one, or pattern against pattern.
+    """
+    n_rows, width = bins.shape[1], values.value.shape[1]
     n_background = background.share.shape[0]
-    size = 4 * BLOCK
-    while size < 2 * n_background:
-        size *= 2
+    work = _work_space(players, leaves, most_states, layout.pairs)
+    space = cluster_space(conditions, n_bins, layout.n_players, most_states, True)
+    length = 4 * BLOCK
+    while length < 2 * n_background:
+        length *= 2
     longest = max(BLOCK, n_background)
     pattern, distinct = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
-    number, table = np.empty(longest, np.int64), np.full(size, -1, np.int64)
+    number, hashed = np.empty(longest, np.int64), np.full(length, -1, np.int64)
     back_pattern, shares = np.empty(n_background, np.uint64), np.empty(n_background)
-    most = _largest_game(players, leaves)
-    terms = np.empty((min(BLOCK, r1 - r0), most * (most - 1) // 2 if layout.pairs else most))
-    ids, work = np.empty(most, np.int64), work_space(players, leaves, layout.pairs)
-    weight, small_pattern = work[1], work[3]
-    for i in range(leaves.shape[0]):
+    terms = np.empty((min(BLOCK, n_rows), work.rows.shape[0]))
+    i = 0
+    while i < leaves.shape[0]:
         leaf = leaves[i]
         k = players.n_players[leaf]
-        first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
-        _list_players(leaf, paths, players, ids)
-        if sums_are_cheaper(k, r1 - r0, comparison_cost(k, n_background), layout.pairs):
-            weights_of_rows(background, conditions, paths, players, leaf, k, small_pattern, weight)
-            add_from_sums(work, bins, conditions, paths, values, players, layout, leaf, ids, r0, r1, out)
+        by_sums = sums_are_cheaper(k, n_rows, comparison_cost(k, n_background), layout.pairs)
+        if by_sums:
+            n_leaves, n_features, n_cluster, size = grow_cluster(
+                leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
+            )
+            if n_leaves > 0:
+                count_background(background, n_features, size, space, work.code, space.share)
+            if n_rows < size:
+                find_codes(bins, 0, n_rows, n_features, space, work.code)
+            table = _table_of(n_cluster, size, width, layout, space)
+            for leaf in leaves[i : i + n_leaves]:
+                k = players.n_players[leaf]
+                _list_players(leaf, paths, players, work.ids)
+                find_met_players(leaf, k, conditions, paths, players, n_features, space)
+                weights_of_states(space.share, size, k, space, work.weight)
+                sum_over_subsets(work.weight, k)
+                _add_to_cluster(work, space, table, n_rows, size, values, players, layout, leaf, out)
+            if n_leaves > 0 and n_rows >= size:
+                output = values.output[leaf]
+                add_table_to_rows(
+                    table, bins, n_features, n_cluster, width, output, layout, space, work.code, out
+                )
+            clear_cluster(n_features, n_cluster, space)
+            if n_leaves > 0:
+                i += n_leaves
+                continue
+            leaf = leaves[i]
+        i += 1
+        k = players.n_players[leaf]
+        _list_players(leaf, paths, players, work.ids)
+        if by_sums:
+            weights_of_rows(background, conditions, paths, players, leaf, k, work.pattern, work.weight)
+            _add_by_sums(work, bins, conditions, paths, values, players, layout, leaf, out)
             continue
         n_patterns = _background_patterns(
-            background, conditions, paths, players, leaf, table, pattern, number, back_pattern, shares
+            background, conditions, paths, players, leaf, hashed, pattern, number, back_pattern, shares
         )
-        for start in range(r0, r1, BLOCK):
-            stop = min(start + BLOCK, r1)
+        stride = rows_of_leaf(leaf, k, work.ids, values, layout, work.rows)
+        first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
+        for start in range(0, n_rows, BLOCK):
+            stop = min(start + BLOCK, n_rows)
             n = stop - start
             violations(bins, start, stop, conditions, paths.condition, players.position, first, last, pattern)
-            n_distinct = distinct_patterns(pattern, n, table, number, distinct)
+            n_distinct = distinct_patterns(pattern, n, hashed, number, distinct)
             for d in range(n_distinct):
                 violated, inverse = distinct[d], background.inverse
                 solve_by_comparison(
                     shares, back_pattern, n_patterns, violated, k, inverse, layout.pairs, terms[d]
                 )
-            _add_terms(terms, number, ids, k, values.value[leaf], values.output[leaf], layout, start, n, out)
+            n_terms = k * (k - 1) // 2 if layout.pairs else k
+            _add_terms(terms, number, work.rows, n_terms, stride, values.value[leaf], start, n, out)

@@ -10,24 +10,13 @@ import numpy as np
 from skglex._kernels.compilation import helper
 from skglex._kernels.patterns import BLOCK, violations
 from skglex._kernels.shapley import size_weights
-from skglex._kernels.subsets import count_members, sum_over_subsets
+from skglex._kernels.subsets import sum_over_subsets
 
 # The largest game with tables: 2**20 numbers of 8 bytes each.
 MOST_PLAYERS = 20
-# Nanoseconds: of an entry of a table and each of its players, of a row and player (or pair), and of a pattern of a row
-# beside a pattern of the background.
-_ENTRY, _LOOK_UP, _COMPARISON = 0.4, 1.0, 2.0
-
-
-@helper
-def work_space(players, leaves, pairs):
-    """Return empty tables and weights for the largest game among some leaves, its coalitions' sizes, and patterns."""
-    most = 0
-    for i in range(leaves.shape[0]):
-        if players.n_players[leaves[i]] <= MOST_PLAYERS:
-            most = max(most, players.n_players[leaves[i]])
-    sums, weight = np.empty((3 if pairs else 2, 1 << most)), np.empty(1 << most)
-    return sums, weight, count_members(most), np.empty(BLOCK, np.uint32)
+# Nanoseconds: of an entry of a table and each of its players, of the entry itself, and of a pattern of a row beside one
+# of the background.
+_ENTRY, _FILL, _COMPARISON = 0.12, 1.0, 2.0
 
 
 @helper
@@ -36,9 +25,8 @@ def sums_are_cheaper(k, n_rows, other_cost, pairs):
     if k > MOST_PLAYERS:
         return False
     size = 2.0**k
-    tables = (4.0 if pairs else 3.0) * k * size * _ENTRY
-    look_ups = n_rows * (0.5 * k * (k + 1) if pairs else k + 1.0) * _LOOK_UP
-    return tables + look_ups < min(float(n_rows), size) * other_cost
+    tables = (4.0 if pairs else 3.0) * size * (k * _ENTRY + _FILL)
+    return tables < min(float(n_rows), size) * other_cost
 
 
 @helper
@@ -95,36 +83,45 @@ def weights_of_ratios(ratio, k, weight):
 
 
 @helper
-def add_from_sums(work, bins, conditions, paths, values, players, layout, leaf, ids, r0, r1, out):
-    """Add a leaf's Shapley values or half interactions to rows, from the weights c(T) that ``work`` holds.
+def rows_of_leaf(leaf, k, ids, values, layout, rows):
+    """Write the rows of the output array that belong to a leaf's players, or pairs of them, in its first output.
 
-    ``work`` are the arrays of `work_space`.
+    Return the distance of the rows of the next output.
     """
-    sums, weight, n_members, pattern = work
-    k = players.n_players[leaf]
-    fill_sums(weight, k, n_members, layout.pairs, sums)
-    first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
-    everyone = pattern.dtype.type((1 << k) - 1)
-    terms, alone = np.empty(BLOCK), np.empty((k + 1 if layout.pairs else 1, BLOCK))
-    for start in range(r0, r1, BLOCK):
-        stop = min(start + BLOCK, r1)
-        violations(bins, start, stop, conditions, paths.condition, players.position, first, last, pattern)
-        for r in range(stop - start):
-            pattern[r] ^= everyone
-        value, output = values.value[leaf], values.output[leaf]
-        if layout.pairs:
-            _add_pairs(sums, pattern, start, stop, k, ids, value, output, layout.n_players, terms, alone, out)
-        else:
-            _add_players(
-                sums, pattern, start, stop, k, ids, value, output, layout.n_players, terms, alone, out
-            )
+    n = layout.n_players
+    stride = n * n if layout.pairs else n
+    first, c = values.output[leaf] * stride, 0
+    for i in range(k):
+        if not layout.pairs:
+            rows[i] = first + ids[i]
+            continue
+        for j in range(i + 1, k):
+            rows[c] = first + min(ids[i], ids[j]) * n + max(ids[i], ids[j])
+            c += 1
+    return stride
 
 
 @helper
-def _add_players(sums, met, start, stop, k, ids, value, output, n_players, terms, alone, out):
+def add_from_sums(sums, met, start, k, rows, stride, value, pairs, out):
+    """Add a leaf's Shapley values or half interactions to ``out[rows, start:]``, for patterns of players that are met.
+
+    ``sums`` are the tables of `fill_sums`. Output o of pair or player c has the row ``rows[c] + o * stride``.
+    """
+    n = met.shape[0]
+    terms, alone = np.empty(BLOCK), np.empty((k + 1 if pairs else 1, BLOCK))
+    for first in range(0, n, BLOCK):
+        part = met[first : first + BLOCK]
+        if pairs:
+            _add_pairs(sums, part, start + first, k, rows, stride, value, terms, alone, out)
+        else:
+            _add_players(sums, part, start + first, k, rows, stride, value, terms, alone, out)
+
+
+@helper
+def _add_players(sums, met, start, k, rows, stride, value, terms, alone, out):
     """Add U(M) - S(M - i) to the row of every player i of ``out``."""
     whole, without, all_met = sums[0], sums[1], alone[0]
-    n = stop - start
+    n = met.shape[0]
     for r in range(n):
         all_met[r] = whole[met[r]]
     for i in range(k):
@@ -132,32 +129,34 @@ def _add_players(sums, met, start, stop, k, ids, value, output, n_players, terms
         for r in range(n):
             terms[r] = all_met[r] - without[met[r] & rest]
         for o in range(value.shape[0]):
-            target, v = out[(output + o) * n_players + ids[i]], value[o]
+            target, v = out[rows[i] + o * stride], value[o]
             for r in range(n):
                 target[start + r] += v * terms[r]
 
 
 @helper
-def _add_pairs(sums, met, start, stop, k, ids, value, output, n_players, terms, alone, out):
+def _add_pairs(sums, met, start, k, rows, stride, value, terms, alone, out):
     """Add (Y(M) - A(M - i) - A(M - j) + B(M - i - j)) / 2 to the row of every pair i < j of ``out``.
 
     With w(t) = t! (k - t - 2)! / (k - 1)!, and y, u, h the sums over T in M of w(|T| - 2), w(|T| - 1), w(|T|) times
     c(T): Y is y, A is y + u, B is y + 2 u + h.
     """
     whole, one, two, all_met = sums[0], sums[1], sums[2], alone[k]
-    n = stop - start
+    n = met.shape[0]
     for r in range(n):
         all_met[r] = whole[met[r]]
     for i in range(k):
         rest = met.dtype.type(~(1 << i))
         for r in range(n):
             alone[i, r] = one[met[r] & rest]
+    c = 0
     for i in range(k):
         for j in range(i + 1, k):
             rest = met.dtype.type(~((1 << i) | (1 << j)))
             for r in range(n):
                 terms[r] = 0.5 * (all_met[r] - alone[i, r] - alone[j, r] + two[met[r] & rest])
             for o in range(value.shape[0]):
-                target, v = out[((output + o) * n_players + ids[i]) * n_players + ids[j]], value[o]
+                target, v = out[rows[c] + o * stride], value[o]
                 for r in range(n):
                     target[start + r] += v * terms[r]
+            c += 1

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from skglex._kernels.compilation import kernel
+from skglex._kernels.compilation import helper, kernel
+
+_BLOCK = 2048  # Numbers that stay in the processor's smallest cache.
 
 
 @kernel
@@ -55,12 +57,39 @@ def next_subset(v):
 @kernel
 def sum_over_subsets(f, n_players):
     """Replace f[A] by the sum of f[B] over all B in A (zeta transform), in place."""
-    for i in range(n_players):
-        step = 1 << i
-        for block in range(0, 1 << n_players, 2 * step):
-            without, with_i = f[block : block + step], f[block + step : block + 2 * step]
+    size = 1 << n_players
+    if n_players < 3:
+        _add_halves(f, 0, size, 1, size)
+        return
+    # All small steps are done on one block, which stays in cache, before the next.
+    block = min(size, _BLOCK)
+    for start in range(0, size, block):
+        for i in range(start, start + block, 8):
+            f0, f1, f2, f3 = f[i], f[i + 1], f[i + 2], f[i + 3]
+            f4, f5, f6, f7 = f[i + 4], f[i + 5], f[i + 6], f[i + 7]
+            f1 += f0
+            f3 += f2
+            f5 += f4
+            f7 += f6
+            f2 += f0
+            f3 += f1
+            f6 += f4
+            f7 += f5
+            f[i + 1], f[i + 2], f[i + 3] = f1, f2, f3
+            f[i + 4], f[i + 5], f[i + 6], f[i + 7] = f4 + f0, f5 + f1, f6 + f2, f7 + f3
+        _add_halves(f, start, start + block, 8, block)
+    _add_halves(f, 0, size, block, size)
+
+
+@helper
+def _add_halves(f, start, stop, step, size):
+    """Add each lower half of ``step`` numbers to the upper half after it, for steps that double up to ``size``."""
+    while step < size:
+        for at in range(start, stop, 2 * step):
+            without, with_i = f[at : at + step], f[at + step : at + 2 * step]
             for a in range(step):
                 with_i[a] += without[a]
+        step *= 2
 
 
 @kernel

@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._kernels.arguments import BackgroundRows, Paths, PlayerArrays, RankedSubsets
+from skglex._kernels.arguments import BackgroundRows, Paths, PlayerArrays, RankedSubsets, ShapleyRows
 from skglex._kernels.bitsets import add_near_misses
+from skglex._kernels.clusters import add_near_misses_by_state
 from skglex._kernels.coalitions import coalitions_from_histogram, sum_ranked_subsets
 from skglex._kernels.long_paths import add_shapley_by_comparison
 from skglex._kernels.patterns import pattern_histogram
 from skglex._kernels.subset_sums import MOST_PLAYERS
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
-from skglex._leaves._weighting import inverse_binomials, split_leaves, subset_ranks
+from skglex._leaves._weighting import inverse_binomials, most_states, split_leaves, subset_ranks
 from skglex._utils import Execution, budgets, weight_chunks
 
 if TYPE_CHECKING:
     from skglex._leaves._background import Background
+
+# Background rows from which near misses are counted by the states of clusters, and the most states of one.
+_ROWS_TO_COUNT, _MOST_STATES = 4096, 1 << 12
 
 
 @dataclass(frozen=True)
@@ -83,20 +87,25 @@ class Empirical:
     ) -> NDArray[np.float64]:
         """Return the weights of small coalitions (see `Weighting`)."""
         ensemble, players, out = games.ensemble, games.players.arrays, np.zeros(wanted.size)
-        ranks = subset_ranks(games.players.largest)
+        ranks, background = subset_ranks(games.players.largest), self.background
         tasks = split_leaves(ensemble, wanted)
-        args = ensemble.conditions, ensemble.paths, players
-        for block in self.background.bit_sets(ensemble.grid.n_bins):
-            execution.run(add_near_misses, [(block, *args, part, ranks, out) for part in tasks])
-        total = self.background.total
+        # A row of a bit set that violates few players costs more than a row that is counted once for many leaves.
+        if background.n_rows >= _ROWS_TO_COUNT:
+            rows = BackgroundRows(background.bins, background.weight, np.zeros((0, 0)))
+            layout = ShapleyRows(int(games.players.condition_player_id.max(initial=-1)) + 1, False)
+            leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, players
+            args = rows, *leaf_arrays, ensemble.grid.n_bins, layout
+            states = min(background.n_rows // 8, _MOST_STATES)
+            execution.run(add_near_misses_by_state, [(*args, part, ranks, states, out) for part in tasks])
+        else:
+            leaf_sets = ensemble.conditions, ensemble.paths, players
+            for block in background.bit_sets(ensemble.grid.n_bins):
+                execution.run(add_near_misses, [(block, *leaf_sets, part, ranks, out) for part in tasks])
+        total = background.total
         execution.run(sum_ranked_subsets, [(players, part, ranks, total, out) for part in tasks])
         return out
 
     solves_leaves = True
-
-    def steps_without_tables(self, n_players: NDArray[np.int64], *, pairs: bool) -> float:
-        """Return infinity: comparing patterns takes longer than tables (see `Weighting`)."""
-        return np.inf
 
     def shapley_kernel(
         self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int
@@ -114,7 +123,12 @@ class Empirical:
         inverse = inverse_binomials(int(games.players.n_players[leaves].max()))
         rows = BackgroundRows(bins, self.background.weight / self.background.total, inverse)
         leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, games.players.arrays
-        return add_shapley_by_comparison, (*leaf_arrays, rows)
+        return add_shapley_by_comparison, (
+            *leaf_arrays,
+            rows,
+            ensemble.grid.n_bins,
+            most_states(n_rows, bins.shape[1]),
+        )
 
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
         """Do nothing: the background is part of every copy."""

@@ -14,7 +14,7 @@ from skglex._kernels.coalitions import coalitions_from_ratios, ranked_from_ratio
 from skglex._kernels.long_paths import add_shapley_by_quadrature
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
-from skglex._leaves._weighting import split_leaves
+from skglex._leaves._weighting import most_states, split_leaves
 from skglex._utils import Execution
 
 
@@ -55,12 +55,6 @@ class PathDependent:
 
     solves_leaves = True
 
-    def steps_without_tables(self, n_players: NDArray[np.int64], *, pairs: bool) -> float:
-        """Count the players times the nodes of the quadrature (see `Weighting`)."""
-        k = n_players
-        steps = (k * (k + 1) // 2 + 10) * (k if pairs else 1)
-        return float(steps.sum())
-
     def shapley_kernel(
         self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int
     ) -> tuple[Callable[..., None], tuple[Any, ...]]:
@@ -68,7 +62,13 @@ class PathDependent:
         ensemble = games.ensemble
         rules = _quadrature_rules((int(games.players.n_players[leaves].max()) + 1) // 2)
         leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, games.players.arrays
-        return add_shapley_by_quadrature, (*leaf_arrays, _path_ratio(ensemble), rules)
+        return add_shapley_by_quadrature, (
+            *leaf_arrays,
+            _path_ratio(ensemble),
+            rules,
+            ensemble.grid.n_bins,
+            most_states(n_rows),
+        )
 
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
         """Do nothing: the cover ratios are part of every copy."""

@@ -41,18 +41,12 @@ class Weighting(Protocol):
     def solves_leaves(self) -> bool:
         """Return whether `shapley_kernel` solves leaves one by one."""
 
-    def steps_without_tables(self, n_players: NDArray[np.int64], *, pairs: bool) -> float:
-        """Estimate the steps of `shapley_kernel` for one row and leaves of so many players, or return infinity.
-
-        `ShapleySums` compares them with the cost of tables. Infinity means that tables are always preferred.
-        """
-
     def shapley_kernel(
         self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int
     ) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """Return the kernel that solves leaves without tables, and its arguments between ``bins`` and ``layout``.
+        """Return the kernel that solves leaves without kept tables, and its arguments between ``bins`` and ``layout``.
 
-        It is called as ``kernel(bins, *arguments, layout, leaves, r0, r1, out)`` and adds Shapley values to ``out``,
+        It is called as ``kernel(bins, *arguments, layout, leaves, out)`` and adds Shapley values to ``out``,
         as `skglex._kernels.long_paths.add_shapley_by_quadrature` does.
 
         Raises
@@ -67,6 +61,14 @@ class Weighting(Protocol):
         Weightings that copies can use do nothing. The others call ``fill_tables``, which computes the tables of the
         components, and keep the weights that SHAP values need.
         """
+
+
+def most_states(n_rows: int, n_background: int = 0) -> int:
+    """Return the number of states of a cluster of leaves up to which one more leaf saves time.
+
+    The leaves are solved for each state, and rows are looked up, and background rows counted, once per cluster.
+    """
+    return int(np.clip((n_rows + n_background // 4) // 4, 128, 4096))
 
 
 def subset_ranks(k: int) -> SubsetRanks:

@@ -332,14 +332,18 @@ def test_sums_by_order(plain, players, weighting, n_orders):
 
 
 @pytest.mark.parametrize("pairs", [False, True], ids=["values", "interactions"])
-@pytest.mark.parametrize("rows_at_a_time", [None, 1, 40], ids=["tables", "row by row", "leaf by leaf"])
+@pytest.mark.parametrize(
+    "rows_at_a_time", [None, 1, 40, 4000], ids=["tables", "row", "states of rows", "all states"]
+)
 @weightings
 def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time):
     """Test Shapley values, the mean gain over all orders of the players.
 
     By `shapley_tables` with `accumulate`; for one row by `add_shapley_by_quadrature` (`solve_by_quadrature`) or
     `add_shapley_by_comparison` (`solve_by_comparison`); for many rows by the same kernels from sums over subsets
-    (`sums_are_cheaper`, `comparison_cost`, `weights_of_rows`, `weights_of_ratios`, `fill_sums`, `add_from_sums`).
+    (`sums_are_cheaper`, `comparison_cost`, `weights_of_rows`, `weights_of_ratios`, `fill_sums`, `rows_of_leaf`,
+    `add_from_sums`) in clusters of leaves (`cluster_space`, `grow_cluster`, `clear_cluster`, `find_codes`,
+    `count_background`, `find_met_players`, `weights_of_states`, `columns_of_leaf`, `add_table_to_rows`).
     """
     decomposition = decompose(plain, players, weighting, 6)
     n = decomposition.n_players
@@ -347,11 +351,13 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time):
     if rows_at_a_time is not None:
         leaves = np.flatnonzero(players.n_players > pairs)
         got = np.zeros((plain.ensemble.n_outputs * n ** (1 + pairs), plain.bins.shape[1]))
+        # Rows are repeated until there are enough of them.
+        repeated = np.tile(plain.bins, -(-rows_at_a_time // plain.bins.shape[1]))
         for start in range(0, plain.bins.shape[1] if len(leaves) else 0, rows_at_a_time):
-            rows = slice(start, start + rows_at_a_time)
-            part = np.zeros_like(got[:, rows])
-            sums._add_without_tables(leaves, plain.bins[:, rows].copy(), part, DEFAULT_EXECUTION)
-            got[:, rows] = part
+            bins = np.ascontiguousarray(repeated[:, start : start + rows_at_a_time])
+            part = np.zeros((len(got), bins.shape[1]))
+            sums._add_without_tables(leaves, bins, part, DEFAULT_EXECUTION)
+            got[:, start : start + rows_at_a_time] = part[:, : plain.bins.shape[1]]
         got = got.reshape(plain.ensemble.n_outputs, *(n,) * (1 + pairs), plain.bins.shape[1])
     else:
         got = sums(plain.bins)
