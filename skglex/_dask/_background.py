@@ -157,6 +157,11 @@ class PartitionedEmpirical:
         """Raise: without tables, SHAP values need all rows of the background (see `Weighting`)."""
         raise ValueError(_IN_PARTITIONS)
 
+    def shapley_walks(
+        self, games: LeafGames, margins: Any, bins: NDArray[np.unsignedinteger], layout: Any
+    ) -> None:
+        """Return None: there are no background rows at hand (see `Weighting`)."""
+
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
         """Compute the weights of components and SHAP values, as far as they are kept (see `Weighting`)."""
         fill_tables()

@@ -71,8 +71,8 @@ class Decomposition:
         games = LeafGames(ensemble, players, group_patterns(ensemble))
         self.weights = CoalitionWeights(games, weighting, self.max_order)
         self.margins = LeafSum(ensemble)
-        self._shapley_values = ShapleySums(self.weights, n_players, pairs=False)
-        self._shapley_pairs = ShapleySums(self.weights, n_players, pairs=True)
+        self._shapley_values = ShapleySums(self.weights, self.margins, n_players, pairs=False)
+        self._shapley_pairs = ShapleySums(self.weights, self.margins, n_players, pairs=True)
         self._listed: ListedComponents | None = None
         self._too_many: tuple[int, bool] | None = None
         self._singles: dict[tuple[int, ...], ListedComponents] = {}

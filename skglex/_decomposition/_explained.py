@@ -48,6 +48,10 @@ class Explained:
         Returns the list that has the component of some players, and its position there.
     cached : frozenset of str
         Names of the attributes that were computed already.
+    removed : tuple of int
+        Players whose components a FeatureRemover removes; empty for a decomposer.
+    strength : float
+        How much of them a FeatureRemover removes, from 0 to 1.
     """
 
     estimator: Any
@@ -61,6 +65,8 @@ class Explained:
     component_means: Callable[[], NDArray[np.float64]]
     find: Callable[[tuple[int, ...]], tuple[ListedComponents, int]]
     cached: frozenset[str]
+    removed: tuple[int, ...] = ()
+    strength: float = 0.0
 
     @property
     def source(self) -> SourceModel:
@@ -197,9 +203,13 @@ class Explained:
         return int(position)
 
 
-def explained(decomposer: Any) -> Explained:
-    """Return the view of a fitted GlexDecomposer, or of stored components; raise for anything else."""
-    if not hasattr(type(decomposer), "strongest_components"):
+def explained(decomposer: Any, *, removers: bool = False) -> Explained:
+    """Return the view of a fitted GlexDecomposer, or of stored components; raise for anything else.
+
+    With ``removers``, a FeatureRemover has a view too: of its model, and of what it removes.
+    """
+    accepted = "_explained" if removers else "strongest_components"
+    if not hasattr(type(decomposer), accepted):
         raise TypeError(
             f"expected a GlexDecomposer, got a {type(decomposer).__name__}: pass GlexDecomposer(model).fit(X)"
         )

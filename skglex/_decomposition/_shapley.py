@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from skglex._decomposition._pattern_tables import GroupTables, lay_out
 from skglex._kernels.arguments import ShapleyRows
 from skglex._kernels.shapley import shapley_tables
-from skglex._leaves import CoalitionWeights
+from skglex._leaves import CoalitionWeights, LeafSum
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, scaled, weight_chunks, without_cached
 
-# Tasks over leaves, whatever the number of threads.
-_LEAF_TASKS = 16
+# Tasks over leaves or trees, whatever the number of threads.
+_TASKS = 16
 
 
 class ShapleySums:
@@ -29,14 +29,17 @@ class ShapleySums:
     Parameters
     ----------
     weights : CoalitionWeights
+    margins : LeafSum
+        The sum of the same leaves.
     n_players : int
         Number of players in all.
     pairs : bool
         Whether to compute interactions instead of values.
     """
 
-    def __init__(self, weights: CoalitionWeights, n_players: int, *, pairs: bool) -> None:
+    def __init__(self, weights: CoalitionWeights, margins: LeafSum, n_players: int, *, pairs: bool) -> None:
         self._weights = weights
+        self._margins = margins
         self._games = weights.games
         self._n_players = n_players
         self._pairs = pairs
@@ -57,12 +60,26 @@ class ShapleySums:
         n_rows, n_outputs = bins.shape[1], self._games.ensemble.n_outputs
         out = np.zeros((n_outputs * self._per_output, n_rows))
         leaves = self._has_columns
-        if self._keeps_tables or not self._weights.weighting.solves_leaves:
+        walks = None
+        if not self._keeps_tables:
+            walks = self._weights.weighting.shapley_walks(self._games, self._margins, bins, self._layout)
+        if walks is not None:
+            trees = np.arange(len(self._games.ensemble.tree_ptr) - 1)
+            self._add_anew(*walks, trees, bins, out, execution)
+            leaves = np.zeros_like(leaves)
+        elif self._keeps_tables or not self._weights.weighting.solves_leaves:
             leaves = leaves & self._games.players.long_path
             for tables in self._tables(execution):
                 tables.add_to(out, self._games, bins, execution=execution, label="SHAP values")
         if leaves.any():
-            self._add_without_tables(np.flatnonzero(leaves), bins, out, execution)
+            chosen = np.flatnonzero(leaves)
+            self._add_anew(
+                *self._weights.weighting.shapley_kernel(self._games, chosen, n_rows),
+                chosen,
+                bins,
+                out,
+                execution,
+            )
         shape = (self._n_players,) * (2 if self._pairs else 1)
         return out.reshape(n_outputs, *shape, n_rows)
 
@@ -70,6 +87,10 @@ class ShapleySums:
     def _has_columns(self) -> NDArray[np.bool_]:
         """Return which leaves add to any value."""
         return np.asarray(self._games.players.n_players > self._pairs)
+
+    @property
+    def _layout(self) -> ShapleyRows:
+        return ShapleyRows(self._n_players, self._pairs)
 
     @property
     def _per_output(self) -> int:
@@ -148,27 +169,26 @@ class ShapleySums:
             out[leaf_ptr[leaves][:, None] + np.arange(len(i))] = ids[one] * self._n_players + ids[other]
         return leaf_ptr, out
 
-    # -- leaf by leaf -------------------------------------------------------------------------
+    # -- without kept tables ----------------------------------------------------------------------
 
-    def _add_without_tables(
+    def _add_anew(
         self,
-        leaves: NDArray[np.int64],
+        kernel: Callable[..., Any],
+        args: tuple[Any, ...],
+        items: NDArray[np.int64],
         bins: NDArray[np.unsignedinteger],
         out: NDArray[np.float64],
         execution: Execution,
     ) -> None:
-        """Solve leaves without kept tables, and add their values to ``out``."""
-        n_rows = bins.shape[1]
-        kernel, args = self._weights.weighting.shapley_kernel(self._games, leaves, n_rows)
-        layout = ShapleyRows(self._n_players, self._pairs)
+        """Add what leaves, or trees, give to ``out``, without kept tables."""
         # Tasks divide the leaves, so that a leaf's tables are made once. Their sums are added in a fixed order.
-        shares = np.array_split(leaves, _LEAF_TASKS)
-        size = max(1, scaled(budgets.kept_table_size) // (_LEAF_TASKS * len(out)))
+        n_rows, shares = bins.shape[1], np.array_split(items, _TASKS)
+        size = max(1, scaled(budgets.kept_table_size) // (_TASKS * len(out)))
         for start in range(0, n_rows, size):
             some_bins = np.ascontiguousarray(bins[:, start : start + size])
             n = some_bins.shape[1]
             parts = [np.zeros((len(out), n)) for _ in shares]
-            tasks = [(some_bins, *args, layout, some, part) for some, part in zip(shares, parts)]
+            tasks = [(some_bins, *args, self._layout, some, part) for some, part in zip(shares, parts)]
             execution.run(kernel, tasks, label="SHAP values, deep leaves")
             for part in parts:
                 out[:, start : start + n] += part

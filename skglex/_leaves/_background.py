@@ -108,7 +108,7 @@ class Background:
         """Return the empirical weighting over these rows."""
         return Empirical(self)
 
-    def spread_rows(self, n: int) -> Background | None:
+    def spread_rows(self, n: int) -> Background:
         """Return up to n evenly spaced rows."""
         rows = np.unique(np.linspace(0, self.n_rows - 1, n).astype(int))
         return Background(np.ascontiguousarray(self.bins[:, rows]), self.weight[rows])

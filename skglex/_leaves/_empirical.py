@@ -16,6 +16,7 @@ from skglex._kernels.coalitions import coalitions_from_histogram, sum_ranked_sub
 from skglex._kernels.long_paths import add_shapley_by_comparison
 from skglex._kernels.patterns import pattern_histogram
 from skglex._kernels.subset_sums import MOST_PLAYERS
+from skglex._kernels.tree_walks import add_shapley_by_walks
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
 from skglex._leaves._weighting import inverse_binomials, most_states, split_leaves, subset_ranks
@@ -23,9 +24,12 @@ from skglex._utils import Execution, budgets, weight_chunks
 
 if TYPE_CHECKING:
     from skglex._leaves._background import Background
+    from skglex._leaves._leaf_sum import LeafSum
 
 # Background rows from which near misses are counted by the states of clusters, and the most states of one.
 _ROWS_TO_COUNT, _MOST_STATES = 4096, 1 << 12
+# Nanoseconds that a background row takes to pass a node beside an explained row.
+_STEP = 5.0
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ class Empirical:
                 "n_background, or use weighting='path_dependent'"
             )
         inverse = inverse_binomials(int(games.players.n_players[leaves].max()))
-        rows = BackgroundRows(bins, self.background.weight / self.background.total, inverse)
+        rows = BackgroundRows(bins, self._share, inverse)
         leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, games.players.arrays
         return add_shapley_by_comparison, (
             *leaf_arrays,
@@ -130,5 +134,38 @@ class Empirical:
             most_states(n_rows, bins.shape[1]),
         )
 
+    @property
+    def _share(self) -> NDArray[np.float64]:
+        return self.background.weight / self.background.total
+
+    def shapley_walks(
+        self, games: LeafGames, margins: LeafSum, bins: NDArray[np.unsignedinteger], layout: ShapleyRows
+    ) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
+        """Return the kernel that compares row with row along the trees, for few of them (see `Weighting`)."""
+        background, n_rows = self.background, bins.shape[1]
+        n_trees = len(games.ensemble.tree_ptr) - 1
+        n_pairs = float(n_rows) * background.n_rows * n_trees
+        by_leaf = _cost_by_leaf(games.players.n_players, n_rows, background.n_rows)
+        if not n_rows or n_pairs * _STEP > by_leaf or (packed := margins.packed) is None:
+            return None
+        inverse = inverse_binomials(games.players.largest)
+        model, depth = (packed.trees, games.players.player_of_feature), int(packed.depth.max(initial=0))
+        # How many steps a walk has is measured on a few rows of some trees.
+        some = [np.unique(np.linspace(0, n - 1, most).astype(int)) for n, most in ((n_trees, 8), (n_rows, 2))]
+        few, rows = background.spread_rows(16), np.ascontiguousarray(bins[:, some[1]])
+        lost = np.zeros((games.ensemble.n_outputs * layout.n_players ** (1 + layout.pairs), rows.shape[1]))
+        sample = BackgroundRows(few.bins, few.weight, inverse)
+        n_steps = add_shapley_by_walks(rows, *model, sample, depth, layout, some[0], lost)
+        n_steps *= n_pairs / (len(some[0]) * len(some[1]) * few.n_rows)
+        args = *model, BackgroundRows(background.bins, self._share, inverse), depth
+        return (add_shapley_by_walks, args) if n_steps * _STEP < by_leaf else None
+
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
         """Do nothing: the background is part of every copy."""
+
+
+def _cost_by_leaf(n_players: NDArray[np.int64], n_rows: int, n_background: int) -> float:
+    """Estimate the nanoseconds of solving all leaves in clusters."""
+    size = 2.0 ** np.minimum(n_players, MOST_PLAYERS)
+    rows = min(n_rows, 500) * (n_players + 1.0) + 0.6 * n_background
+    return float((1500.0 + size * (0.4 * n_players + 3.0) + rows).sum())

@@ -75,22 +75,22 @@ class LeafSum:
         if engine == "levels":
             execution.run(traverse_levels, [(bins, self._levels, r0, r1, out) for r0, r1 in chunks])
         else:
-            packed = self._packed
+            packed = self.packed
+            assert packed is not None
             args = packed.trees, int(packed.depth.max(initial=0))
             execution.run(traverse, [(bins, *args, r0, r1, out) for r0, r1 in chunks])
         return out
 
     def _engine(self, n_rows: int) -> Literal["patterns", "traverse", "levels"]:
         """Choose the cheapest way for so many rows."""
-        trees = self._ensemble.trees
-        if trees is None or len(trees.masks) > 1 << 29:  # Packed nodes are 32-bit integers.
+        packed, n_conditions = self.packed, len(self._ensemble.leaf_condition)
+        if packed is None:
             return "patterns"
-        packed, n_conditions = self._packed, len(self._ensemble.leaf_condition)
         cost: dict[Literal["patterns", "traverse", "levels"], float] = {
             "patterns": n_conditions * (_CONDITION * n_rows + _SETUP),
             "traverse": packed.visits * _VISIT * n_rows,
         }
-        if self._keep.all() and not len(trees.masks) and len(self._keep):
+        if self._keep.all() and not len(packed.trees.masks) and len(self._keep):
             cost["levels"] = float(packed.depth.sum()) * _LEVEL * n_rows
         return min(cost, key=lambda engine: cost[engine])
 
@@ -106,9 +106,11 @@ class LeafSum:
         return group_patterns(self._merged, any_violation=True)
 
     @cached_property
-    def _packed(self) -> _Packed:
+    def packed(self) -> _Packed | None:
+        """Return the packed trees; None if there are none, or too many bins of categories for 32-bit numbers."""
         ensemble, trees = self._ensemble, self._ensemble.trees
-        assert trees is not None
+        if trees is None or len(trees.masks) > 1 << 29:
+            return None
         n_trees = len(trees.roots) - 1
         nodes = np.empty((len(trees.left), 4), np.int32)
         root, depth, visits = np.empty(n_trees, np.int64), np.empty(n_trees, np.int64), np.empty(n_trees)
@@ -127,7 +129,9 @@ class LeafSum:
     @cached_property
     def _levels(self) -> LevelTrees:
         """Let leaves lead to themselves."""
-        trees = self._packed.trees
+        packed = self.packed
+        assert packed is not None
+        trees = packed.trees
         leaf = trees.nodes[:, 0] < 0
         # Nothing is left of a leaf's cut, and to the right is the leaf itself.
         used_feature, cut, right, missing_left = np.where(leaf, 0, trees.nodes.T)
@@ -137,7 +141,7 @@ class LeafSum:
             nodes=nodes.astype(np.uint32),
             value_row=trees.nodes[:, 1].copy(),
             root=trees.root,
-            depth=self._packed.depth,
+            depth=packed.depth,
             missing=trees.missing,
             value=trees.value,
             output=trees.output,

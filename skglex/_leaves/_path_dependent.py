@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._kernels.arguments import QuadratureRules, RankedSubsets
+from skglex._kernels.arguments import QuadratureRules, RankedSubsets, ShapleyRows
 from skglex._kernels.coalitions import coalitions_from_ratios, ranked_from_ratios
 from skglex._kernels.long_paths import add_shapley_by_quadrature
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
 from skglex._leaves._weighting import most_states, split_leaves
 from skglex._utils import Execution
+
+if TYPE_CHECKING:
+    from skglex._leaves._leaf_sum import LeafSum
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,11 @@ class PathDependent:
             ensemble.grid.n_bins,
             most_states(n_rows),
         )
+
+    def shapley_walks(
+        self, games: LeafGames, margins: LeafSum, bins: NDArray[np.unsignedinteger], layout: ShapleyRows
+    ) -> None:
+        """Return None: there are no background rows at hand (see `Weighting`)."""
 
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
         """Do nothing: the cover ratios are part of every copy."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._kernels.arguments import RankedSubsets, SubsetRanks
+from skglex._kernels.arguments import RankedSubsets, ShapleyRows, SubsetRanks
 from skglex._kernels.subsets import binomials
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
 from skglex._utils import Execution, budgets, weight_chunks
+
+if TYPE_CHECKING:
+    from skglex._leaves._leaf_sum import LeafSum
 
 
 class Weighting(Protocol):
@@ -53,6 +56,14 @@ class Weighting(Protocol):
         ------
         ValueError
             This would take too long for ``n_rows`` rows.
+        """
+
+    def shapley_walks(
+        self, games: LeafGames, margins: LeafSum, bins: NDArray[np.unsignedinteger], layout: ShapleyRows
+    ) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
+        """Return a kernel that solves trees, and its arguments, if that is cheaper than solving leaves; else None.
+
+        It is called as `shapley_kernel`, with trees for leaves.
         """
 
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:

@@ -76,7 +76,7 @@ class Gap(Result):
             Columns ``group``, ``part``, ``before`` if there is a model before, and ``gap``. Several outputs have
             columns ``label__gap``. All numbers are on the margin scale.
         """
-        view = explained(self.decomposer)
+        view = explained(self.decomposer, removers=True)
         n_lines = self.values.shape[1]
         own = sum(line in _OWN for line in self.lines)
         size = np.abs(self.values if self.before is None else self.before).sum(axis=2)
@@ -121,7 +121,7 @@ class Gap(Result):
         list of str
             Features whose part has the sign of the gap that the features carry together, the largest first.
         """
-        position = explained(self.decomposer).output_position(output, "output")
+        position = explained(self.decomposer, removers=True).output_position(output, "output")
         values = self.values[self._position(group), :, position]
         carries = np.array([line not in _OWN for line in self.lines])
         sign = np.sign(values[carries].sum())
@@ -200,8 +200,9 @@ def explain_gap(
 
     Parameters
     ----------
-    decomposer : GlexDecomposer
-        A fitted decomposer.
+    decomposer : GlexDecomposer or FeatureRemover
+        A fitted decomposer. For a fitted `~skglex.FeatureRemover` the lines are those of the debiased margin, with
+        those of the model before the removal beside them.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         The rows whose predictions are compared.
     groups : array-like of shape (n_samples,)
@@ -247,7 +248,7 @@ def explain_gap(
     >>> bool(abs(gap.table["gap"].sum() - difference) < 1e-3)
     True
     """
-    view = explained(decomposer)
+    view = explained(decomposer, removers=True)
     X = view.as_rows(X)
     rows = view.weighted_rows(X, sample_weight).in_memory()
     labels = check_groups(groups)
@@ -255,7 +256,11 @@ def explain_gap(
     compared, reference, contrast = _contrasts(labels, rows.weight, reference)
     own = [] if features is None else view.groups.resolve(features, view.feature_names, X=X)
     effects = _Effects(view, rows.bins, contrast)
+    before = None
     values = effects.compute(own)
+    if view.removed:
+        before = values
+        values = (1 - view.strength) * before + view.strength * effects.compute(own, view.removed)
     others = [name for i, name in enumerate(view.groups.names) if i not in own]
     return Gap(
         decomposer=decomposer,
@@ -263,7 +268,7 @@ def explain_gap(
         reference=reference,
         lines=[*(_OWN if own else ()), *others],
         values=values,
-        before=None,
+        before=before,
     )
 
 

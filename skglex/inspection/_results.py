@@ -50,7 +50,7 @@ class Result(ABC):
 
     def _numbers(self, values: Any) -> str:
         """Return a number, or one number per output, as a text."""
-        labels = explained(self.decomposer).output_labels
+        labels = explained(self.decomposer, removers=True).output_labels
         values = np.reshape(values, -1)
         if labels is None:
             return f"{values[0]:.4g}"
@@ -60,7 +60,7 @@ class Result(ABC):
         self, lines: list[str], parts: dict[str, NDArray[np.float64]], title: str, **options: Any
     ) -> PartsDisplay:
         """Draw lines of one output; ``parts`` have the shape (n_lines, n_outputs)."""
-        position = explained(self.decomposer).output_position(options["output"], "output")
+        position = explained(self.decomposer, removers=True).output_position(options["output"], "output")
         drawn = {name: values[:, position] for name, values in parts.items()}
         return PartsDisplay.from_parts(self.decomposer, lines, drawn, title=title, **options)
 

@@ -118,10 +118,12 @@ class PartsDisplay:
             The display, with the figure and axes as attributes.
         """
         require_matplotlib()
-        view = explained(decomposer)
+        view = explained(decomposer, removers=True)
         values = np.array(list(parts.values())).reshape(len(parts), len(names))
-        known = np.flatnonzero(np.isfinite(values).all(axis=0) & values.any(axis=0))
-        ranking = known[np.argsort(-np.abs(values[:, known]).sum(axis=0), kind="stable")]
+        size = np.abs(values).sum(axis=0)
+        # Lines that are zero up to rounding need no bar.
+        known = np.flatnonzero(np.isfinite(size) & (size > 1e-12 * np.nanmax(size, initial=0.0)))
+        ranking = known[np.argsort(-size[known], kind="stable")]
         # A bar for a single other line would take as much room as the line.
         shown, others = (ranking[:k], ranking[k:]) if len(ranking) > k + 1 else (ranking, ranking[:0])
         drawn_names, drawn = [names[i] for i in shown], values[:, shown]

@@ -7,7 +7,7 @@ import xgboost as xgb
 from numpy.testing import assert_allclose
 from sklearn.ensemble import RandomForestClassifier
 
-from skglex import GlexDecomposer
+from skglex import FeatureRemover, GlexDecomposer
 from skglex.inspection import explain_gap, group_difference
 from tests.support.comparisons import check_gap
 
@@ -106,6 +106,27 @@ def test_proxies_table_and_picture(dec, plt):
     frame = pd.DataFrame(X, columns=["sex", "a", "b", "c"])
     named = explain_gap(GlexDecomposer(MODEL).fit(frame), frame, frame["sex"], features=["sex"])
     assert_allclose(named.values, gap.values, atol=EXACT)
+    after = explain_gap(FeatureRemover(MODEL, [0]).fit(X), X, SEX, features=0)
+    assert "direct" not in after.plot().names
+
+
+@pytest.mark.parametrize("removed", [["x0"], ["x1"], ["x0", "x1"]])
+@pytest.mark.parametrize("strength", [1.0, 0.3])
+def test_before_and_after_a_remover(removed, strength):
+    """The lines of the components that are left, of all of them in part."""
+    remover = FeatureRemover(MODEL, [int(name[1]) for name in removed], strength=strength).fit(X)
+    whole = GlexDecomposer(MODEL, max_interaction=None).fit(X)
+    share = np.where(SEX == "m", 1 / (SEX == "m").sum(), -1 / (SEX == "f").sum())
+    gaps = [(set(c.features), share @ c.evaluate(X)) for c in whole.components_]
+    gaps = [(s, g * (1 - strength * bool(s & set(removed)))) for s, g in gaps]
+    gap = explain_gap(remover, X, SEX, features=["x0"])
+    direct = sum(g for s, g in gaps if s == {"x0"})
+    mixed = sum(g for s, g in gaps if "x0" in s and len(s) > 1)
+    features = [sum(g / len(s) for s, g in gaps if k in s and "x0" not in s) for k in ("x1", "x2", "x3")]
+    assert_allclose(gap.values[0, :, 0], [direct, mixed, *features], rtol=0, atol=EXACT)
+    assert_allclose(gap.gap[0, 0], share @ remover.margin(X), rtol=0, atol=EXACT)
+    assert_allclose(gap.before, explain_gap(whole, X, SEX, features=["x0"]).values, rtol=0, atol=EXACT)
+    assert list(gap.table.columns) == ["group", "part", "before", "gap"]
 
 
 @pytest.mark.parametrize(

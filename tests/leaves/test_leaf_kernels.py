@@ -18,9 +18,18 @@ from skglex._decomposition import (
     shapley_parts,
 )
 from skglex._decomposition._shapley import ShapleySums
+from skglex._kernels.arguments import RankedSubsets
 from skglex._kernels.bitsets import count_ones, fill_bits, rank_bins
 from skglex._kernels.leaf_extraction import measure_trees
-from skglex._leaves import Background, LeafGames, LeafSum, PathDependent, assign_players, group_patterns
+from skglex._leaves import (
+    Background,
+    LeafGames,
+    LeafSum,
+    PathDependent,
+    _empirical,
+    assign_players,
+    group_patterns,
+)
 from skglex._leaves._patterns import GROUP_BITS
 from skglex._utils import DEFAULT_EXECUTION, budgets
 from skglex.exceptions import ZeroCoverWarning
@@ -244,6 +253,29 @@ def test_coalition_weights(plain, players, weighting):
             assert_allclose(got, expected, rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("by_state", [False, True])
+@weightings
+def test_weights_by_rank(plain, players, weighting, by_state, monkeypatch):
+    """`add_near_misses`, or `add_near_misses_by_state`, with `sum_ranked_subsets`; or `ranked_from_ratios`."""
+    monkeypatch.setattr(_empirical, "_ROWS_TO_COUNT", 0 if by_state else np.inf)
+    games = LeafGames(plain.ensemble, players, group_patterns(plain.ensemble))
+    subsets_of = [
+        sorted((v for v in range(1 << k) if v.bit_count() <= 2), key=lambda v: (v.bit_count(), v))
+        for k in players.n_players.tolist()
+    ]
+    start = np.concatenate([[0], np.cumsum([len(own) for own in subsets_of])]).astype(np.int64)
+    leaves = np.arange(plain.ensemble.n_leaves)
+    wanted = RankedSubsets(leaves, start[:-1], int(start[-1]), 2)
+    weight = plain.weighting(weighting).ranked_weights(games, wanted, DEFAULT_EXECUTION)
+    for i, leaf in enumerate(plain.leaves):
+        position = dict(zip(sorted(leaf.inside), players.condition_player[plain.ensemble.leaf_ptr[i] :]))
+        expected = [
+            plain.weight(leaf, [s for s, p in position.items() if not v >> p & 1], weighting)
+            for v in subsets_of[i]
+        ]
+        assert_allclose(weight[start[i] : start[i + 1]], expected, rtol=0, atol=1e-14)
+
+
 @pytest.mark.parametrize("n_rows", [5, 40])
 @pytest.mark.parametrize("engine", ["patterns", "traverse", "levels"])
 @weightings
@@ -336,7 +368,7 @@ def test_sums_by_order(plain, players, weighting, n_orders):
     "rows_at_a_time", [None, 1, 40, 4000], ids=["tables", "row", "states of rows", "all states"]
 )
 @weightings
-def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time):
+def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time, monkeypatch):
     """Test Shapley values, the mean gain over all orders of the players.
 
     By `shapley_tables` with `accumulate`; for one row by `add_shapley_by_quadrature` (`solve_by_quadrature`) or
@@ -344,10 +376,12 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time):
     (`sums_are_cheaper`, `comparison_cost`, `weights_of_rows`, `weights_of_ratios`, `fill_sums`, `rows_of_leaf`,
     `add_from_sums`) in clusters of leaves (`cluster_space`, `grow_cluster`, `clear_cluster`, `find_codes`,
     `count_background`, `find_met_players`, `weights_of_states`, `columns_of_leaf`, `add_table_to_rows`).
+    Walks along the trees
+    (`add_shapley_by_walks`, `rows_of_bins`) give the same.
     """
     decomposition = decompose(plain, players, weighting, 6)
     n = decomposition.n_players
-    sums = ShapleySums(decomposition.weights, n, pairs=pairs)
+    sums = ShapleySums(decomposition.weights, decomposition.margins, n, pairs=pairs)
     if rows_at_a_time is not None:
         leaves = np.flatnonzero(players.n_players > pairs)
         got = np.zeros((plain.ensemble.n_outputs * n ** (1 + pairs), plain.bins.shape[1]))
@@ -356,7 +390,16 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time):
         for start in range(0, plain.bins.shape[1] if len(leaves) else 0, rows_at_a_time):
             bins = np.ascontiguousarray(repeated[:, start : start + rows_at_a_time])
             part = np.zeros((len(got), bins.shape[1]))
-            sums._add_without_tables(leaves, bins, part, DEFAULT_EXECUTION)
+            solve = sums._weights.weighting.shapley_kernel(sums._games, leaves, bins.shape[1])
+            sums._add_anew(*solve, leaves, bins, part, DEFAULT_EXECUTION)
+            if rows_at_a_time == 1 and weighting == "empirical":
+                monkeypatch.setattr(_empirical, "_STEP", 0.0)
+                walk = sums._weights.weighting.shapley_walks(
+                    sums._games, decomposition.margins, bins, sums._layout
+                )
+                again, trees = np.zeros_like(part), np.arange(len(plain.ensemble.tree_ptr) - 1)
+                sums._add_anew(*walk, trees, bins, again, DEFAULT_EXECUTION)
+                assert_allclose(again, part, rtol=0, atol=plain.atol)
             got[:, start : start + rows_at_a_time] = part[:, : plain.bins.shape[1]]
         got = got.reshape(plain.ensemble.n_outputs, *(n,) * (1 + pairs), plain.bins.shape[1])
     else:
