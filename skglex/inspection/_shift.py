@@ -30,8 +30,8 @@ class Shift(Result):
     decomposer : GlexDecomposer or StoredComponents
         The decomposer that was explained.
     lines : list of str
-        Names of the components, the largest change first. ``"intercept"`` follows if there is a new model, then
-        ``"remainder"`` if some components are not listed.
+        Names of the components and, if there is a new model, ``"intercept"``, the largest change first. ``"remainder"``
+        comes last if some components are not listed.
     orders : list
         Number of features of every line; None for the intercept and the remainder.
     parts : dict of str to ndarray of shape (n_lines, n_outputs)
@@ -219,8 +219,7 @@ def explain_shift(
         keys, parts = _add_model(view, new_view, keys, parts, after.joint, changed)
         orders |= {key: len(s) for key, s in zip(_keys(new_view, view), new_view.listed.sets)}
         totals[1] = new_view.intercept + changed.sum(axis=0)
-    n_last = sum(key in (_INTERCEPT, _REMAINDER) for key in keys)
-    ranking = by_size(np.sum(list(parts.values()), axis=0), n_last)
+    ranking = by_size(np.sum(list(parts.values()), axis=0), last=int(_REMAINDER in keys))
     return Shift(
         decomposer=decomposer,
         lines=[_name(view, keys[i]) for i in ranking],
