@@ -2,9 +2,9 @@
 Adult census data: which features carry the gap between the sexes?
 ==================================================================
 
-A classifier predicts a high income more often for men than for women. ``explain_gap`` splits this difference exactly into what the
-column of sex does by itself, what it does together with other features, and what each other feature carries because its
-distribution differs between the sexes.
+A classifier predicts a high income more often for men than for women. ``explain_gap`` splits this difference exactly
+into what the column of sex does by itself, what it does together with other features, and what each other feature
+carries because its distribution differs between the sexes.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Two years of bike sharing: what changed?
 ========================================
 
-In 2012 people rented far more bikes than in 2011. Is it the weather, are there more days of a kind, or do people behave in another
-way under the same conditions? The change of the mean prediction splits exactly into these parts.
+In 2012 people rented far more bikes than in 2011. Is it the weather, are there more days of a kind, or do people behave
+in another way under the same conditions? The change of the mean prediction splits exactly into these parts.
 """
 
 # %%
