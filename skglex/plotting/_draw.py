@@ -258,15 +258,20 @@ def _draw_map(ax: Any, panel: Panel, colours: Any, names: Names) -> Any:
 
 def _hatch_uncertain(ax: Any, panel: Panel) -> None:
     """Hatch the cells of a heat map whose interval contains zero."""
+    from matplotlib.collections import PolyCollection
+
     assert panel.band is not None
     low, high = panel.band
-    uncertain = ((low <= 0) & (high >= 0)).astype(float)
+    uncertain = (low <= 0) & (high >= 0)
     for i, view in enumerate(panel.views):
         if view.missing and not view.levels:
-            uncertain = np.insert(uncertain, len(view.drawn), 0.0, axis=i)
-    x, y = panel.views
-    mask = np.ma.masked_equal(uncertain.T, 0.0)
-    ax.pcolor(_all_borders(x), _all_borders(y), mask, hatch="////", alpha=0.0, zorder=3, gid="band")
+            uncertain = np.insert(uncertain, len(view.drawn), False, axis=i)
+    x, y = (np.asarray(_all_borders(view)) for view in panel.views)
+    i, j = np.nonzero(uncertain)
+    left, right, bottom, top = x[i], x[i + 1], y[j], y[j + 1]
+    corners = [[left, bottom], [right, bottom], [right, top], [left, top]]
+    style = {"facecolors": "none", "edgecolors": "0.35", "hatch": "////", "linewidths": 0, "zorder": 3}
+    ax.add_collection(PolyCollection(np.array(corners).transpose(2, 0, 1), gid="band", **style))
 
 
 def _all_borders(view: AxisView) -> Any:
