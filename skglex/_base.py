@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -27,8 +26,14 @@ from skglex._input import (
 )
 from skglex._kernels import report_compilations
 from skglex._leaves import BackgroundLike, NoBackground
-from skglex._prefit import is_fitted, resolve_estimator, tree_model, unwrap_frozen, uses_prefit
-from skglex._readers import is_probability_average, register_treelite_pickling, require_reader
+from skglex._prefit import is_fitted, resolve_estimator, uses_prefit
+from skglex._readers import (
+    is_probability_average,
+    register_treelite_pickling,
+    require_reader,
+    steps_of,
+    tree_model,
+)
 from skglex._utils import Execution, VersionedState
 
 
@@ -43,6 +48,8 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         "feature_groups": [dict, StrOptions({"auto"}), None],
         "prefit": ["boolean", StrOptions({"auto"})],
         "missing": [Real],
+        "survival_output": [StrOptions({"risk", "cumulative_hazard", "survival"})],
+        "times": ["array-like", None],
         "n_background": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -112,7 +119,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             X, sample_weight = self._rows_of_partitions(partitions, y)
             y = None
         X, y, sample_weight = as_numpy(X), as_numpy(y), as_numpy(sample_weight)
-        if not isinstance(unwrap_frozen(self.estimator), Pipeline):
+        if len(steps_of(self.estimator)) == 1:
             X = check_rows(X, lambda: takes_objects(tree_model(self.estimator)))
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
@@ -123,7 +130,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             self.estimator, self.prefit, X, y, weight, fit_params, owner=self
         )
         path_dependent = self.weighting == "path_dependent"
-        fitted, Xt = read_model(read, self.estimator_, X, missing=self.missing, path_dependent=path_dependent)
+        fitted, Xt = self._read_model(read, X, path_dependent=path_dependent)
         classes = fitted.source.response.classes if classes is None else classes
         self.__dict__.pop("classes_", None)
         if classes is not None:
@@ -145,6 +152,17 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
         self._fitted = fitted.with_background(background, rows, take_rows(X, rows[:1]), self.weighting)
         return X, Xt
 
+    def _read_model(self, read: Any, X: Any, *, path_dependent: bool) -> tuple[FittedModel, Any]:
+        """Read the leaves of the fitted estimator; see `skglex._fitted_model.read_model`."""
+        return read_model(
+            read,
+            self.estimator_,
+            X,
+            missing=self.missing,
+            survival=(self.survival_output, self.times),
+            path_dependent=path_dependent,
+        )
+
     def _read_without_rows(self, y: Any) -> None:
         """Read a fitted model without a background, which path-dependent weights do not need."""
         if self.weighting != "path_dependent" or not uses_prefit(self.estimator, self.prefit, y):
@@ -154,7 +172,7 @@ class BaseTreeModelEstimator(VersionedState, MetaEstimatorMixin, BaseEstimator):
             )
         read = require_reader(tree_model(self.estimator))
         self.estimator_, _ = resolve_estimator(self.estimator, self.prefit, None, y, None, {}, owner=self)
-        fitted, _ = read_model(read, self.estimator_, None, missing=self.missing, path_dependent=True)
+        fitted, _ = self._read_model(read, None, path_dependent=True)
         self._fitted = fitted.with_background(NoBackground(), np.empty(0, np.int64), None, self.weighting)
         first = fitted.preprocess or fitted.model
         self.n_features_in_ = int(getattr(first, "n_features_in_", fitted.source.input.n_features))

@@ -25,20 +25,25 @@ from skglex._decomposition import (
     ListedComponents,
     average_out,
     component_means,
+    response_scale,
     shapley_means,
     top_components,
     warn_of_remainder,
 )
 from skglex._input import (
+    FeatureGroups,
     as_numpy,
     column_names,
     find_one_hot_groups,
     group_features,
+    list_features,
     output_names,
     resolve_features,
     take_rows,
+    warn_of_joined_features,
 )
 from skglex._leaves import Background, assign_players, require_equal, rounding_of, warn_of_small_background
+from skglex._response import on_response
 from skglex._utils import Execution, budgets, largest_components_table, restore_on_failure
 from skglex.components import Axis, Component, ComponentNames, Components, bins_along
 
@@ -92,7 +97,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     feature_groups : dict of str to list, or "auto", default=None
         ``{"name": [columns]}``: columns that count as one feature. For a pipeline, the name of a raw column stands for
         all columns that are computed from it. ``"auto"``: the columns that the preprocessing computes from one raw
-        column are a group with its name. Columns that are computed from several raw columns join their groups.
+        column are a group with its name. Columns that are computed from several raw columns join their groups, and so
+        do features that one split of the model combines, as CatBoost's does.
     remainder : bool, default=True
         If ``max_interaction`` or ``features`` is set, append the column ``remainder``: margin - intercept - sum of
         the other columns.
@@ -102,6 +108,12 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     missing : float, default=nan
         The value that was missing in training besides NaN, for a model that does not store it: an
         ``xgboost.Booster`` that was trained on ``DMatrix(..., missing=missing)``, or a ``treelite.Model``.
+    survival_output : {"risk", "cumulative_hazard", "survival"}, default="risk"
+        For a tree or forest of scikit-survival, what the margin is: the risk score, or the cumulative hazard or
+        survival function, with one output per time. For its gradient boosting with ``loss="coxph"``, whose margin is
+        the logarithm of the hazard ratio, what the response is.
+    times : array-like of shape (n_times,), default=None
+        Increasing times of the cumulative hazard or survival function. None: all times in the training data.
     n_background : int, default=None
         Number of rows of X (or of a Dask collection) to draw as the background. None: all rows.
     max_components : int, default=20_000
@@ -125,7 +137,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     ----------
     intercept_ : float, or ndarray of shape (n_outputs,)
         m_0, the mean margin over the background (for path-dependent weights, over the training data according to the
-        covers).
+        covers). For a model that combines several members, such as a calibrated classifier: the mean response.
     components_ : sequence of Component
         The components up to ``max_interaction``. Look one up by position, by name or by its features in any order:
         ``decomposer.components_["hr:temp"]``. ``decomposer["hr:temp"]`` also finds components of higher order.
@@ -246,6 +258,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         remainder: bool = True,
         prefit: str | bool = "auto",
         missing: float = np.nan,
+        survival_output: str = "risk",
+        times: Any = None,
         n_background: int | None = None,
         max_components: int = 20_000,
         separator: str = ":",
@@ -263,6 +277,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         self.remainder = remainder
         self.prefit = prefit
         self.missing = missing
+        self.survival_output = survival_output
+        self.times = times
         self.n_background = n_background
         self.max_components = max_components
         self.separator = separator
@@ -306,6 +322,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
         Warns
         -----
+        JoinedFeaturesWarning
+            ``feature_groups="auto"`` joins features, since the model splits on combinations of them.
         RemainderWarning
             The components up to ``max_interaction`` leave out more than a tenth of the variance of the margin.
         SmallBackgroundWarning
@@ -323,10 +341,9 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         else:
             X, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=self.check_additivity)
             self._fitted = self._fitted.with_raw_columns(X, Xt)
-        raw = self._trace_columns(X) if self.feature_groups and X is not None else self._fitted.raw
-        names = self._fitted.feature_names
-        groups = raw.groups(names) if isinstance(self.feature_groups, str) else self.feature_groups
-        self._groups = group_features(groups, names, raw.by_name())
+        self._groups = self._find_groups(X)
+        if isinstance(self.feature_groups, str):
+            warn_of_joined_features(self._groups)
         if X is not None and self._fitted.background.n_rows == len(self._fitted.background_rows):
             one_hot = find_one_hot_groups(Xt, self._fitted.source.input, self._groups)
             self._groups = replace(self._groups, one_hot=one_hot)
@@ -334,12 +351,12 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         self._decomposition = self._decompose(Xt)
         if self.weighting == "empirical":
             warn_of_small_background(self._fitted.background.effective_rows, self._decomposition.max_order)
-        intercept = self._decomposition.intercept(self._execution)
+        intercept = self._mean()
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
         self._cache: dict[str, Any] = {}  # attributes that are computed on first access
         self._list_components()
         self._decomposition.prepare_copies(self._execution)
-        if self.features is None:
+        if self.features is None and self._decomposition.without_margin is None:
             warn_of_remainder(
                 self._decomposition,
                 self._fitted.background,
@@ -356,16 +373,41 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             state["_cache"] = {name: self._cache[name] for name in kept if name in self._cache}
         return state
 
+    def _find_groups(self, X: Any) -> FeatureGroups:
+        """Return the features and groups that are explained; X are the rows passed to `fit`."""
+        fitted, groups = self._fitted, self.feature_groups
+        names, derived = fitted.feature_names, fitted.source.input.derived
+        # Members with a preprocessing of their own have columns of their own, of which only raw columns are explained.
+        by_raw_column = fitted.by_member and X is not None
+        raw = self._trace_columns(X) if X is not None and (groups or by_raw_column) else fitted.raw
+        if isinstance(groups, str) or by_raw_column:
+            found = raw.groups(names, derived, by_raw_column=by_raw_column)
+            given = groups if isinstance(groups, dict) else {}
+            joined = {name for columns in given.values() for name in list_features(columns, names)}
+            groups = {name: columns for name, columns in found.items() if name not in joined} | given
+        return group_features(groups, names, raw.by_name()).with_derived(derived, names)
+
+    def _mean(self) -> NDArray[np.float64]:
+        """Return the mean margin over the background; the mean response if the model has no margin of its own."""
+        if self._decomposition.without_margin is None:
+            return self._decomposition.intercept(self._execution)
+        nothing = np.empty((len(self._fitted.grid.features), 1), self._fitted.grid.dtype)
+        scale = response_scale(self._decomposition, self._fitted.background, self._fitted.source.response)
+        return scale.means([()], nothing, self._execution)[:, 0, 0]
+
     def _decompose(self, Xt: Any) -> Decomposition:
         """Split the leaves into the components of features, or of groups of features."""
         ensemble, groups = self._fitted.source.ensemble, self._groups
-        players = assign_players(ensemble, groups.of_feature[ensemble.grid.features])
+        players = assign_players(ensemble, groups.of_column[ensemble.grid.features])
         allowed = None
         if self.features is not None:
             allowed = np.zeros(len(groups.names), dtype=bool)
             allowed[groups.resolve(self.features, self._fitted.feature_names, X=Xt)] = True
         weighting, order = self._fitted.weighting, self.max_interaction
-        return Decomposition(ensemble, players, len(groups.names), weighting, order, allowed)
+        without_margin = self._fitted.source.response.without_margin
+        return Decomposition(
+            ensemble, players, len(groups.names), weighting, order, allowed, without_margin=without_margin
+        )
 
     def _list_components(self) -> None:
         """List the components up to ``max_interaction``, and check that the names of their columns differ."""
@@ -613,27 +655,38 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     # -- sums of components -------------------------------------------------------------------
 
-    def shap_values(self, X: Any) -> NDArray[np.float64]:
+    def shap_values(self, X: Any, *, scale: str = "margin") -> NDArray[np.float64]:
         """Compute SHAP values: ``phi_k = sum over S with k of m_S / |S|``, over components of all orders.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same columns as in `fit`.
+        scale : {"margin", "response"}, default="margin"
+            ``"response"``: explain the model's own response (probability, price, count) instead of the margin. This
+            mixes each row with each background row in all coalitions of the features, of which there may be 14.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
-            SHAP values on the margin scale. The SHAP values of a row and ``intercept_`` add up to its margin. With
+            SHAP values. Those of a row and ``intercept_`` add up to its margin; on the response scale, those of a row
+            and the mean response (``partial_dependence([], X, scale="response")``) add up to its response. With
             ``feature_groups``, the players are the groups and the features outside of groups, in the order of
             ``explained_features_``.
+
+        Raises
+        ------
+        ValueError
+            With ``scale="response"``: the weights are path-dependent, or the model uses more than 14 features or
+            groups.
         """
         check_is_fitted(self)
         shape = (len(self._groups.names),)
-        values = self._on_rows(X, shape, self._decomposition.shapley, "SHAP values")
-        return self._squeeze(values.transpose(2, 1, 0))
+        compute = self._compute_on(scale, "shapley")
+        values = self._on_rows(X, shape, compute, "SHAP values", scale)
+        return _squeezed(values.transpose(2, 1, 0))
 
-    def shap_interaction_values(self, X: Any) -> NDArray[np.float64]:
+    def shap_interaction_values(self, X: Any, *, scale: str = "margin") -> NDArray[np.float64]:
         """Compute SHAP interaction values: ``1/2 sum over S with i, j of m_S / (|S| - 1)``, over all orders.
 
         The diagonal is defined such that each row of the matrix sums to the SHAP value, as in XGBoost and shap.
@@ -642,40 +695,61 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same columns as in `fit`.
+        scale : {"margin", "response"}, default="margin"
+            As in `shap_values`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features, n_features) or (n_samples, n_features, n_features, n_outputs)
-            SHAP interaction values on the margin scale.
+            SHAP interaction values.
+
+        Raises
+        ------
+        ValueError
+            As in `shap_values`.
         """
         check_is_fitted(self)
         shape = (len(self._groups.names),) * 2
-        compute = self._decomposition.shapley_interactions
-        values = self._on_rows(X, shape, compute, "SHAP interaction values")
-        return self._squeeze(values.transpose(3, 1, 2, 0))
+        compute = self._compute_on(scale, "shapley_interactions")
+        values = self._on_rows(X, shape, compute, "SHAP interaction values", scale)
+        return _squeezed(values.transpose(3, 1, 2, 0))
 
-    def partial_dependence(self, features: Any, X: Any) -> NDArray[np.float64]:
+    def partial_dependence(self, features: Any, X: Any, *, scale: str = "margin") -> NDArray[np.float64]:
         """Evaluate the partial dependence function of some features at rows.
 
         ``PD_S(x) = sum over U in S of m_U(x)``, including the intercept (the empty U) and all orders. It is the mean
-        margin when the features S are set to the row's values and the other features are averaged out.
+        margin when the features S are set to the row's values and the other features are averaged out. On the response
+        scale it is the mean response.
 
         Parameters
         ----------
         features : str, int or list of these
-            Names or positions of the features S. With ``feature_groups``, a group is selected by its name.
+            Names or positions of the features S. With ``feature_groups``, a group is selected by its name. An empty
+            list gives the mean over the background.
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Rows with the same columns as in `fit`.
+        scale : {"margin", "response"}, default="margin"
+            ``"response"``: average the model's own response (probability, price, count) instead of the margin.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Partial dependence on the margin scale.
+            Partial dependence.
+
+        Raises
+        ------
+        ValueError
+            With ``scale="response"``: the weights are path-dependent.
         """
         check_is_fitted(self)
         Xt = self._check_rows(X)
-        players = self._groups.resolve(features, self._fitted.feature_names, X=Xt)
+        empty = not callable(features) and np.size(features) == 0
+        players = [] if empty else self._groups.resolve(features, self._fitted.feature_names, X=Xt)
+        if on_response(scale):
+            means = partial(self._explained.response_scale.means, [tuple(sorted(map(int, players)))])
+            return _squeezed(self._on_rows(X, (1,), means, "partial dependence", scale)[:, 0].T)
         decomposition = self._decomposition
+        decomposition.require_margin()
         keep = np.isin(decomposition.players.player_of_feature, players)
         averaged = average_out(decomposition.ensemble, decomposition.weighting, keep, self._execution)
         shape = (self._n_outputs,)
@@ -762,6 +836,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             estimator=self,
             component_means=self._component_means,
             find=self._find,
+            members=self._names.members,
             cached=frozenset(self._cache),
         )
 
@@ -796,12 +871,22 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     def __dir__(self) -> list[str]:
         state = self.__dict__
         hidden = set(_IMPORTANCES + _OF_COMPONENTS) if "_cache" not in state else set()
+        if "_decomposition" in state and self._decomposition.without_margin is not None:
+            hidden.update(_IMPORTANCES)
         if "_cache" in state and self._too_many:
             hidden.update(_OF_COMPONENTS)
         if "_in_diagram" in state:
             hidden.update(name for name in _IMPORTANCES if name.rstrip("_") not in state.get("_cache", {}))
         shown = [name for name in object.__dir__(self) if name not in hidden]
-        return [name for name in shown if name in _IMPORTANCES + _OF_COMPONENTS or hasattr(self, name)]
+        return [name for name in shown if name in _IMPORTANCES + _OF_COMPONENTS or self._has(name)]
+
+    def _has(self, name: str) -> bool:
+        """Return whether an attribute can be read: some need components, which may be refused."""
+        try:
+            getattr(self, name)
+        except (AttributeError, ValueError):
+            return False
+        return True
 
     # -- helpers ------------------------------------------------------------------------------
 
@@ -811,8 +896,10 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     def _output_labels(self) -> list[Any] | None:
         """Return the labels of the outputs, None for a single output."""
-        if self._n_outputs == 1:
+        if self._n_outputs == 1 or self._decomposition.without_margin is not None:
             return None
+        if (labels := self._fitted.source.response.output_labels) is not None:
+            return list(labels)
         classes = getattr(self, "classes_", None)
         if classes is not None and len(classes) == self._n_outputs:
             return list(classes)
@@ -834,10 +921,17 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             )
         return int(used_feature[0])
 
-    def _on_rows(self, X: Any, shape: tuple[int, ...], compute: Any, name: str) -> NDArray[np.float64]:
-        r"""Compute numbers of all outputs for rows: shape (n_outputs, \*shape, n_samples)."""
+    def _compute_on(self, scale: str, method: str) -> Any:
+        """Return a method of the decomposition of the margin or of the response."""
+        return getattr(self._explained.response_scale if on_response(scale) else self._decomposition, method)
+
+    def _on_rows(
+        self, X: Any, shape: tuple[int, ...], compute: Any, name: str, scale: str = "margin"
+    ) -> NDArray[np.float64]:
+        r"""Compute numbers of all outputs or responses for rows: shape (n_outputs, \*shape, n_samples)."""
         Xt = self._check_rows(X)
-        return self._fitted.map_rows(Xt, (self._n_outputs, *shape), compute, self._execution, name)
+        n_outputs = self._fitted.source.response.n_responses if on_response(scale) else self._n_outputs
+        return self._fitted.map_rows(Xt, (n_outputs, *shape), compute, self._execution, name)
 
     def _check_rows(self, X: Any) -> Any:
         """Check rows to explain, and take them through the preprocessing; an array of one dimension is one row."""
@@ -925,6 +1019,11 @@ class _ComponentSource:
     def table(self, key: tuple[int, ...]) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Return the axes and the values of a component's table."""
         return self._decomposer._explained.component_table(*self._decomposer._find(key))
+
+
+def _squeezed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Drop the last axis if it has a single output."""
+    return values[..., 0] if values.shape[-1] == 1 else values
 
 
 def _bin_shares(background: Background, *, used_feature: int, n_bins: int) -> NDArray[np.float64]:

@@ -47,8 +47,7 @@ from skglex._leaves import (
     require_equal,
     rounding_of,
 )
-from skglex._prefit import steps_of
-from skglex._readers import SourceModel, describe_subclass
+from skglex._readers import SourceModel, describe_subclass, is_side_by_side, steps_of
 from skglex._utils import Execution, budgets, check_memory, warn_user
 from skglex.exceptions import MissingValueWarning
 
@@ -107,9 +106,21 @@ class FittedModel:
         return self.sparse and bool(self.source.input.sparse_is_missing)
 
     @property
+    def by_member(self) -> bool:
+        """Return whether the model's members have a preprocessing, and so columns, of their own."""
+        return is_side_by_side(self.model)
+
+    @property
     def grid(self) -> Grid:
         """Return the grid of the features that the model splits on."""
         return self.source.ensemble.grid
+
+    @property
+    def column_names(self) -> list[str]:
+        """Return the names of the model's features, then of the columns that the model derives from them."""
+        derived = self.source.input.derived
+        names = [" + ".join(self.feature_names[i] for i in members) for members in derived]
+        return [*self.feature_names, *(f"statistic {i} of {name}" for i, name in enumerate(names))]
 
     # -- rows ---------------------------------------------------------------------------------
 
@@ -273,7 +284,8 @@ class FittedModel:
     ) -> FittedModel:
         """Return a copy with a background, and with the weighting that ``weighting`` names."""
         strategy = PathDependent() if weighting == "path_dependent" else background.weighting
-        source = replace(self.source, with_missing=None)  # It has been called, and would be saved too.
+        # These functions have been called, and would be saved too.
+        source = replace(self.source, with_missing=None, with_survival=None)
         return replace(
             self, source=source, background=background, background_rows=rows, row=row, weighting=strategy
         )
@@ -387,7 +399,13 @@ def takes_objects(model: Any) -> bool:
 
 
 def read_model(
-    read: Callable[[Any], SourceModel], estimator: Any, X: Any, *, missing: float, path_dependent: bool
+    read: Callable[[Any], SourceModel],
+    estimator: Any,
+    X: Any,
+    *,
+    missing: float,
+    survival: tuple[str, Any],
+    path_dependent: bool,
 ) -> tuple[FittedModel, Any]:
     """Read the leaves of a fitted estimator, and name its features.
 
@@ -401,6 +419,8 @@ def read_model(
         Checked rows, before the preprocessing; None if there are none.
     missing : float
         The value that counts as missing besides NaN, for a model that does not store it.
+    survival : tuple of str and array-like
+        ``survival_output`` and ``times``, for a survival model.
     path_dependent : bool
         Whether the weighting needs the model's covers. Only then warnings of the reader are shown, which concern
         covers.
@@ -419,6 +439,8 @@ def read_model(
         source = _read(read, model)
         if not np.isnan(missing):
             source = _read_with_missing(source, model, missing)
+        if survival[0] != "risk" or survival[1] is not None:
+            source = _read_survival(source, model, *survival)
     _check_leaf_values(source, model)
     fitted = FittedModel(model, preprocess, source, [])
     Xt = None if X is None else fitted.to_model_space(X)
@@ -460,6 +482,16 @@ def _read_with_missing(source: SourceModel, model: Any, missing: float) -> Sourc
             "Leave missing out; it is for an xgboost.Booster or a treelite.Model"
         )
     return source.with_missing(missing)
+
+
+def _read_survival(source: SourceModel, model: Any, survival_output: str, times: Any) -> SourceModel:
+    """Return the model read with a survival output; raise if it is no survival model with several outputs."""
+    if source.with_survival is None:
+        raise ValueError(
+            f"survival_output={survival_output!r} and times={times!r} were passed, but a {type(model).__name__} "
+            "predicts no curves over time. Leave them out; they are for models of scikit-survival"
+        )
+    return source.with_survival(survival_output, times)
 
 
 def _check_leaf_values(source: SourceModel, model: Any) -> None:

@@ -18,35 +18,11 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, has_fit_parameter
 
-from skglex._readers import encodes_labels, predicting_steps
+from skglex._readers import encodes_labels, predicting_steps, tree_model
 from skglex._utils import warn_user
 
 # Names of the offset of rows in `fit` of XGBoost, LightGBM and CatBoost.
 _OFFSETS = ("base_margin", "init_score", "baseline")
-
-
-def unwrap_frozen(estimator: Any) -> Any:
-    """Return the estimator inside a `FrozenEstimator`."""
-    while isinstance(estimator, FrozenEstimator):
-        estimator = estimator.estimator
-    return estimator
-
-
-def steps_of(estimator: Any) -> list[Any]:
-    """Return the steps with which a pipeline predicts; the last one is the tree model.
-
-    A pipeline at its end is unpacked too.
-    """
-    model = unwrap_frozen(estimator)
-    if not isinstance(model, Pipeline):
-        return [model]
-    *steps, last = predicting_steps(model)
-    return [*steps, *steps_of(last)]
-
-
-def tree_model(estimator: Any) -> Any:
-    """Return the tree model: the estimator itself, or the last step of a pipeline."""
-    return steps_of(estimator)[-1]
 
 
 def is_fitted(estimator: Any) -> bool:
@@ -175,8 +151,15 @@ def _check_target(X: Any, y: Any, classifies: bool, encode: bool) -> tuple[NDArr
     numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
     if numpy_dtype is not None and not y.isna().any():
         y = y.to_numpy(dtype=numpy_dtype)  # Otherwise pandas' nullable types become floats.
+    if getattr(getattr(y, "dtype", None), "names", None):  # Event and time of scikit-survival.
+        check_consistent_length(X, y)
+        return y, None
     y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-    if classifies and type_of_target(y, input_name="y") != "multilabel-indicator":
+    kind = type_of_target(y, input_name="y") if classifies else ""
+    if kind == "multiclass-multioutput":
+        check_consistent_length(X, y)
+        return np.asarray(y), None
+    if classifies and kind != "multilabel-indicator":
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         check_consistent_length(X, y)

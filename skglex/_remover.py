@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags, check_array, get_tags
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,10 +19,12 @@ from skglex._base import BaseTreeModelEstimator, example_row
 from skglex._dask import lazy_on_dask
 from skglex._decomposition import Decomposition, Explained, average_out
 from skglex._input import (
+    DistinctValues,
     RawColumns,
     as_numpy,
     expand_groups,
     fill_columns,
+    find_distinct_values,
     find_outputs,
     frame_names,
     group_features,
@@ -32,10 +34,11 @@ from skglex._input import (
     take_rows,
 )
 from skglex._leaves import LeafSum, assign_players
-from skglex._prefit import tree_model
-from skglex._readers import SourceModel, is_probability_average
+from skglex._mixed_rows import CellAxis, cell_axis, distinct_cells, mean_over_cells, warn_of_margins
+from skglex._readers import SourceModel, decides_by_margin, tree_model
 from skglex._response import Response
 from skglex._utils import Execution, restore_on_failure, warn_user
+from skglex.components import ComponentNames
 
 if TYPE_CHECKING:
     import xgboost
@@ -60,10 +63,15 @@ def _source_of(remover: FeatureRemover) -> SourceModel | None:
 def _has_decision(remover: FeatureRemover) -> bool:
     # Regressors should not define `decision_function` in scikit-learn; without a link, `predict` already is the
     # margin. For classifiers the sign must give the class, which is not true for a probability.
+    model = _source_of(remover)
+    if remover.scale == "response" and model is not None:
+        # The decision function is the link of the mean response, or made from the mean score.
+        response = model.response
+        if not (response.has_margins or response.isolation is not None):
+            return False
     if get_tags(remover).estimator_type == "regressor":
-        model = _source_of(remover)
         return model is not None and model.response.link != "identity"
-    return not (is_classifier(remover) and is_probability_average(tree_model(remover.estimator)))
+    return not is_classifier(remover) or decides_by_margin(tree_model(remover.estimator))
 
 
 def _scores_samples(remover: FeatureRemover) -> bool:
@@ -112,7 +120,13 @@ class FeatureRemover(BaseTreeModelEstimator):
         paths. If features are dependent, only ``"empirical"`` removes the whole direct effect.
     strength : float, default=1.0
         From 0 (the full model) to 1: the margin is the full margin - strength * (sum of the removed components). It
-        may be changed after `fit`, to trace a trade-off without another fit.
+        may be changed after `fit`, to trace a trade-off without another fit. With ``scale="response"`` it mixes the
+        response of the full model and the response without the features.
+    scale : {"margin", "response"}, default="margin"
+        The scale on which the removed features are averaged out. ``"margin"``: the margin is averaged, and then the
+        inverse link is applied. ``"response"``: the model's own response (probability, price, count) is averaged over
+        the background's distribution of the removed features. The predictions for the background are then right on
+        average, if the removed features are independent of the others. Needs ``weighting="empirical"``.
     feature_groups : dict of str to list, or "auto", default=None
         ``{"name": [columns]}``: names for several columns, which ``features`` may contain. ``"auto"``: the names of the
         groups of columns that the preprocessing computes from one raw column, or from several that it mixes.
@@ -122,6 +136,12 @@ class FeatureRemover(BaseTreeModelEstimator):
     missing : float, default=nan
         The value that was missing in training besides NaN, for a model that does not store it: an
         ``xgboost.Booster`` that was trained on ``DMatrix(..., missing=missing)``, or a ``treelite.Model``.
+    survival_output : {"risk", "cumulative_hazard", "survival"}, default="risk"
+        For a tree or forest of scikit-survival, what the margin is: the risk score, or the cumulative hazard or
+        survival function, with one output per time. For its gradient boosting with ``loss="coxph"``, whose margin is
+        the logarithm of the hazard ratio, what the response is.
+    times : array-like of shape (n_times,), default=None
+        Increasing times of the cumulative hazard or survival function. None: all times in the training data.
     n_background : int, default=None
         Number of rows of X to draw as the background. None: all rows.
     n_jobs : int, default=None
@@ -168,10 +188,19 @@ class FeatureRemover(BaseTreeModelEstimator):
     - 1[x_(P_l minus R)] is 1 if x satisfies the leaf's conditions on the features that remain, and 0 otherwise;
     - E_l is the weight with which the leaf's conditions on R hold when x_R is averaged out [1]_.
 
+    With ``scale="response"`` and the inverse link g, the debiased response is the mean over the background rows b, ::
+
+        sum over b of weight_b * g(margin(b_R, x_(not R)))
+
+    It depends on the background only through the distinct values of the removed features that the model tells apart.
+    For prices, this is the discrimination-free price [2]_.
+
     References
     ----------
     .. [1] M. Hiabu, J. T. Meyer, M. N. Wright, "Unifying local and global model explanations by functional
        decomposition of low dimensional structures", AISTATS 2023.
+    .. [2] M. Lindholm, R. Richman, A. Tsanakas, M. V. Wüthrich, "Discrimination-free insurance pricing", ASTIN
+       Bulletin 52, 2022.
 
     Examples
     --------
@@ -211,6 +240,16 @@ class FeatureRemover(BaseTreeModelEstimator):
     >>> np.allclose(np.exp(fair.predict_log_proba(X)), fair.predict_proba(X))
     True
 
+    Or average the probability itself. It is the mean over both values of sex, by their shares:
+
+    >>> fair = FeatureRemover(classifier, features=[0], scale="response").fit(X)
+    >>> share, parts = X[:, 0].mean(), []
+    >>> for sex in (0, 1):
+    ...     parts.append(classifier.predict_proba(np.column_stack([np.full(len(X), sex), X[:, 1]]))[:, 1])
+    >>> mean = (1 - share) * parts[0] + share * parts[1]
+    >>> np.allclose(fair.predict_proba(X)[:, 1], mean, rtol=1e-5)
+    True
+
     An isolation forest has scores:
 
     >>> from sklearn.ensemble import IsolationForest
@@ -223,6 +262,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         **BaseTreeModelEstimator._parameter_constraints,
         "features": "no_validation",
         "strength": [Interval(Real, 0, 1, closed="both")],
+        "scale": [StrOptions({"margin", "response"})],
     }
 
     def __init__(
@@ -232,9 +272,12 @@ class FeatureRemover(BaseTreeModelEstimator):
         *,
         weighting: str = "empirical",
         strength: float = 1.0,
+        scale: str = "margin",
         feature_groups: dict[str, Any] | str | None = None,
         prefit: str | bool = "auto",
         missing: float = np.nan,
+        survival_output: str = "risk",
+        times: Any = None,
         n_background: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -244,9 +287,12 @@ class FeatureRemover(BaseTreeModelEstimator):
         self.features = features
         self.weighting = weighting
         self.strength = strength
+        self.scale = scale
         self.feature_groups = feature_groups
         self.prefit = prefit
         self.missing = missing
+        self.survival_output = survival_output
+        self.times = times
         self.n_background = n_background
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -254,8 +300,10 @@ class FeatureRemover(BaseTreeModelEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            inner = get_tags(self.estimator)
+        # A model of Spark has no tags, unlike the model of scikit-learn inside.
+        tagged = self.estimator if hasattr(self.estimator, "__sklearn_tags__") else tree_model(self.estimator)
+        if hasattr(tagged, "__sklearn_tags__"):
+            inner = get_tags(tagged)
             tags.estimator_type = inner.estimator_type
             tags.classifier_tags = inner.classifier_tags
             tags.regressor_tags = inner.regressor_tags
@@ -308,17 +356,28 @@ class FeatureRemover(BaseTreeModelEstimator):
             The estimator is a pipeline, and some removed columns are computed from other raw columns too.
         """
         X, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=True)
+        if self.scale == "margin" and (reason := self._fitted.source.response.without_margin):
+            raise ValueError(reason)
         removed = self._resolve_removed(X)
         ensemble = self._fitted.source.ensemble
         self.removed_features_ = [self._fitted.feature_names[i] for i in sorted(removed)]
         self._removed = np.array(sorted(removed), dtype=np.int64)
-        keep = ~np.isin(ensemble.grid.features, self._removed)
+        keep, mixed = self._keep_columns()
         if len(removed) == self._fitted.source.input.n_features:
             warn_user("all features are removed, so all predictions are equal: their margin is the intercept")
         if self._fitted.source.response.isolation is not None:
             self.offset_ = self._fitted.source.response.isolation.offset
-        self._debiased = average_out(ensemble, self._fitted.weighting, keep, self._execution)
         self._full = LeafSum(ensemble)
+        self._cells, self._values, self._debiased = None, None, self._full
+        if self.scale == "response":
+            # This raises if there is no response.
+            self._response.response(np.zeros((1, self._response.n_outputs)))
+        if mixed:
+            self._values = self._find_values(Xt)
+        elif self.scale == "response":
+            self._cells = self._find_cells(~keep)
+        else:
+            self._debiased = average_out(ensemble, self._fitted.weighting, keep, self._execution)
         self._check_output(Xt)
         return self
 
@@ -329,6 +388,9 @@ class FeatureRemover(BaseTreeModelEstimator):
         - For two classes, the margin at which both classes are equally likely is subtracted. It is not 0 if the margin
           is a probability, as in a planted forest, where it is one half.
         - For an isolation forest, the result is `score_samples` minus the model's offset.
+        - With ``scale="response"``, the margin is the link of the mean response, such as its log-odds, or the
+          logarithms of the mean probabilities of several classes. There is no such method if the inverse link cannot be
+          inverted.
         - A regressor has this method only if its margin is not its prediction.
         - Classifiers that average probabilities, such as scikit-learn's trees and forests, do not have this method.
 
@@ -344,12 +406,16 @@ class FeatureRemover(BaseTreeModelEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Positive values predict the second class; for an isolation forest, negative values mark outliers.
         """
-        check_is_fitted(self)
-        return self._response.decision(self._margin(self._check_rows(X), offset))
+        Xt = self._check_rows(X)
+        if self._response.isolation is not None:
+            return self._response.decision_of_scores(self._scores(Xt, offset))
+        return self._response.decision(self._margin(Xt, offset))
 
     @available_if(_scores_samples)
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Compute the scores of an isolation forest from the debiased mean path length.
+
+        With ``scale="response"``, the scores themselves are averaged over the background.
 
         Parameters
         ----------
@@ -361,8 +427,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         ndarray of shape (n_samples,)
             Scores from -1 to 0. Lower scores are more abnormal.
         """
-        check_is_fitted(self)
-        return self._response.scores(self._margin(self._check_rows(X)))
+        return self._scores(self._check_rows(X))
 
     def margin(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
         """Compute the debiased margin (raw score).
@@ -389,9 +454,10 @@ class FeatureRemover(BaseTreeModelEstimator):
         Raises
         ------
         ValueError
-            The input is invalid, or ``offset`` was passed and the model's library has no offset.
+            The input is invalid, or ``offset`` was passed and the model's library has no offset. With
+            ``scale="response"``, where the margin is the link of the mean response: the inverse link cannot be
+            inverted.
         """
-        check_is_fitted(self)
         margin = self._margin(self._check_rows(X), offset)
         return margin[:, 0] if margin.shape[1] == 1 else margin
 
@@ -413,11 +479,11 @@ class FeatureRemover(BaseTreeModelEstimator):
         """
         check_is_fitted(self)
         if self._fitted.source.response.isolation is not None:
-            return self._response.outliers(self._margin(self._check_rows(X), offset))
+            return self._response.outliers(self._scores(self._check_rows(X), offset))
         return self._response.predict(self._output(X, offset))
 
     @available_if(_classifies)
-    def predict_proba(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Compute the debiased probabilities of the classes.
 
         Parameters
@@ -430,13 +496,13 @@ class FeatureRemover(BaseTreeModelEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Probabilities, with the classes in the order of ``classes_``.
+            Probabilities, with the classes in the order of ``classes_``. For several targets, a list of such arrays.
         """
         check_is_fitted(self)
         return self._response.probabilities(self._output(X, offset))
 
     @available_if(_classifies)
-    def predict_log_proba(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Compute the logarithms of ``predict_proba``.
 
         Parameters
@@ -449,10 +515,15 @@ class FeatureRemover(BaseTreeModelEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Log-probabilities, with the classes in the order of ``classes_``.
+            Log-probabilities, with the classes in the order of ``classes_``. For several targets, a list of arrays.
         """
+        probabilities = self.predict_proba(X, offset=offset)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X, offset=offset)))
+            return (
+                [np.log(p) for p in probabilities]
+                if isinstance(probabilities, list)
+                else np.log(probabilities)
+            )
 
     @available_if(_has_score)
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
@@ -477,6 +548,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         metric = accuracy_score if is_classifier(self) else r2_score
         # np.asarray computes the predictions on a Dask collection, which are lazy.
         prediction = np.asarray(self.predict(X, offset=offset))
+        if self._response.targets and is_classifier(self):
+            return float(np.average((np.asarray(y) == prediction).all(axis=1), weights=sample_weight))
         return float(metric(np.asarray(y), prediction, sample_weight=sample_weight))
 
     def to_xgboost(self) -> xgboost.Booster:
@@ -499,13 +572,18 @@ class FeatureRemover(BaseTreeModelEstimator):
         TypeError
             The model is not an XGBoost model.
         ValueError
-            ``strength`` is not 1.
+            ``strength`` is not 1, or ``scale`` is ``"response"``: a mean of responses is no sum of trees.
         """
         check_is_fitted(self)
         model = tree_model(self.estimator_)
         if not type(model).__module__.startswith("xgboost") and not hasattr(model, "get_booster"):
             raise TypeError(
                 f"to_xgboost supports XGBoost models only; got a {type(model).__name__}. Use to_onnx()"
+            )
+        if self._on_response:
+            raise ValueError(
+                "to_xgboost supports scale='margin' only: a mean of responses is not the response of a sum of trees. "
+                "Use to_onnx(), or set scale='margin' and fit again"
             )
         if self.strength != 1:
             raise ValueError(
@@ -534,29 +612,44 @@ class FeatureRemover(BaseTreeModelEstimator):
             categories), and unknown categories as missing values. Missing values are NaN. If `fit` got sparse rows (or
             a pipeline made them) and the model takes the entries that they leave out as missing, zeros are missing.
 
-            Its outputs are ``margin`` and, for a classifier, ``label`` and ``probabilities``; for an isolation forest,
-            ``label`` and ``scores``; otherwise ``variable``. ``doc_string`` describes the model, and
-            ``metadata_props`` holds, as JSON, ``feature_names``, ``removed_features``, ``categories`` (by feature, in
-            the order of their codes), ``preprocessing`` (the steps that have to be applied before), and
-            ``zero_is_missing``.
+            With ``scale="response"`` it contains all trees once for each combination of values of the removed features.
+
+            Its outputs are ``margin`` (unless ``scale="response"``) and, for a classifier, ``label`` and
+            ``probabilities``; for an isolation forest, ``label`` and ``scores``; otherwise ``variable``.
+            ``doc_string`` describes the model, and ``metadata_props`` holds, as JSON, ``feature_names``,
+            ``removed_features``, ``categories`` (by feature, in the order of their codes), ``preprocessing`` (the steps
+            that have to be applied before), and ``zero_is_missing``.
 
         Raises
         ------
         ImportError
             ``onnx`` is not installed.
         ValueError
-            The model cannot be written as ONNX, or would be rounded by ``input_dtype``.
+            The model cannot be written as ONNX, or would be rounded by ``input_dtype``. With ``scale="response"``:
+            the removed features have more than 64 combinations of values in the background.
         """
         check_is_fitted(self)
+        if self._fitted.source.input.derived:
+            raise ValueError(
+                "to_onnx cannot write a model that splits on combinations of features, since ONNX has no operator for "
+                "their target statistics. Train it with max_ctr_complexity=1"
+            )
         from skglex.export import onnx_metadata, onnx_model
 
         description, metadata = onnx_metadata(
-            self._fitted, removed=self.removed_features_, strength=self.strength, weighting=self.weighting
+            self._fitted,
+            removed=self.removed_features_,
+            strength=self.strength,
+            weighting=self.weighting,
+            scale=self.scale,
         )
+        removed = np.isin(self._fitted.source.ensemble.grid.features, self._removed)
+        on_margin = self._cells is None
         return onnx_model(
             replace(self._fitted.source, response=self._response),
-            removed=np.isin(self._fitted.source.ensemble.grid.features, self._removed),
-            leaf_weight=self._leaf_weight(),
+            removed=removed if on_margin else None,
+            leaf_weight=self._leaf_weight() if on_margin else None,
+            cells=self._cells,
             strength=self.strength,
             input_dtype=input_dtype,
             zero_is_missing=self._fitted.zero_is_missing,
@@ -588,6 +681,7 @@ class FeatureRemover(BaseTreeModelEstimator):
             execution=execution,
             component_means=lambda: np.empty((0, ensemble.n_outputs)),
             find=lambda members: (decomposition.single(members), 0),
+            members=ComponentNames(groups.names, ":", {}).members,
             cached=frozenset(),
             removed=tuple(self._removed.tolist()),
             strength=self.strength,
@@ -601,6 +695,67 @@ class FeatureRemover(BaseTreeModelEstimator):
         removed = np.isin(ensemble.grid.features, self._removed)[ensemble.condition_feature]
         return self._fitted.weighting.joint_weights(ensemble, removed, self._execution)
 
+    def _keep_columns(self) -> tuple[NDArray[np.bool_], bool]:
+        """Return which columns of the grid no removed feature changes, and whether some change with others too.
+
+        These are the columns that the model derives from removed features and from features that remain.
+        """
+        spec, features = self._fitted.source.input, self._fitted.grid.features
+        touched = [np.isin(members, self._removed) for members in spec.derived]
+        derived = features[features >= spec.n_features] - spec.n_features
+        removed = np.isin(features, self._removed)
+        removed[features >= spec.n_features] = [touched[i].any() for i in derived]
+        return ~removed, any(touched[i].any() and not touched[i].all() for i in derived)
+
+    @property
+    def _on_response(self) -> bool:
+        """Return whether the model's response is averaged, rather than its margin."""
+        return self._cells is not None or (self._values is not None and self.scale == "response")
+
+    def _find_values(self, Xt: Any) -> DistinctValues:
+        """Return the distinct values of removed features that the model combines with others for one split."""
+        if self.weighting != "empirical":
+            raise ValueError(
+                f"the model splits on combinations of {self.removed_features_} with other features, so removal "
+                "averages over background rows, which weighting='path_dependent' does not have. Use "
+                "weighting='empirical', or train the model with max_ctr_complexity=1"
+            )
+        fitted, rows = self._fitted, self._fitted.background_rows
+        background = Xt if len(rows) == Xt.shape[0] else take_rows(Xt, rows)
+        spec, grid = fitted.source.input, fitted.grid
+        return find_distinct_values(
+            background, self._removed.tolist(), spec, grid, fitted.background.in_memory()
+        )
+
+    def _average_values(self, Xt: Any, link: Any, shift: Any) -> NDArray[np.float64]:
+        """Average a function of margins over the distinct values of the removed features; mix in ``strength``.
+
+        ``shift`` is added to the margins of the rows. The result has the shape (n_samples, n_numbers).
+        """
+        assert self._values is not None
+        fitted, execution = self._fitted, self._execution
+        shift = np.zeros((Xt.shape[0], 1)) if shift is None else shift
+        parts = []
+        for r0, r1, bins in fitted.iter_bins(Xt, execution, self._full.n_outputs):
+            rows = take_rows(Xt, np.arange(r0, r1))
+            full = link(self._full(bins, execution).T + shift[r0:r1])
+            mean = np.zeros(full.shape)
+            for share, mixed in self._values.mixed_with(rows, bins, fitted.source.input, fitted.grid):
+                mean += share * link(self._full(mixed, execution).T + shift[r0:r1])
+            parts.append(mean if self.strength == 1 else full - self.strength * (full - mean))
+        return np.concatenate(parts)
+
+    def _find_cells(self, removed: NDArray[np.bool_]) -> tuple[CellAxis, NDArray[np.float64]]:
+        """Return the distinct values of the removed features in the background, and their shares."""
+        if self.weighting != "empirical":
+            raise ValueError(
+                "scale='response' averages the model's response over background rows, which "
+                "weighting='path_dependent' does not have. Use weighting='empirical'"
+            )
+        used_features = np.flatnonzero(removed)
+        bins, share = distinct_cells(self._fitted.background.in_memory(), used_features)
+        return cell_axis(self._fitted.source.ensemble, used_features, bins), share
+
     def _resolve_removed(self, X: Any) -> set[int]:
         """Return the positions of the removed features; store the raw columns that `predict` no longer needs."""
         raw_names = self._fitted.feature_names
@@ -611,7 +766,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         names = self._fitted.feature_names
         groups = self.feature_groups or {}
         if isinstance(groups, str):
-            found = self._trace_columns(X).groups(names)
+            found = self._trace_columns(X).groups(names, self._fitted.source.input.derived)
             groups = {group: [names[i] for i in members] for group, members in found.items()}
         self.feature_groups_ = {
             str(group): list_features(items, raw_names) for group, items in groups.items()
@@ -637,9 +792,43 @@ class FeatureRemover(BaseTreeModelEstimator):
 
     def _margin(self, Xt: Any, offset: Any = None) -> NDArray[np.float64]:
         """Return the debiased margin of rows after the preprocessing: shape (n_samples, n_outputs)."""
-        shape = (self._debiased.n_outputs,)
+        if self._on_response:
+            return self._response.margin_of(self._mean_response(Xt, offset))
+        shape = (self._full.n_outputs,)
+        if self._values is not None:
+            shift = None if offset is None else self._shift(offset, (Xt.shape[0], *shape))
+            return self._average_values(Xt, np.asarray, shift)
         margin = self._fitted.map_rows(Xt, shape, self._mix, self._execution, "margins").T
         return margin if offset is None else margin + self._shift(offset, margin.shape)
+
+    def _scores(self, Xt: Any, offset: Any = None) -> NDArray[np.float64]:
+        """Return the debiased scores of an isolation forest."""
+        if self._on_response:
+            return self._mean_response(Xt, offset)[:, 0]
+        return self._response.scores(self._margin(Xt, offset))
+
+    def _mean_response(self, Xt: Any, offset: Any) -> NDArray[np.float64]:
+        """Average the model's response over the removed features: shape (n_samples, n_responses)."""
+        if self._values is not None:
+            of_rows = None if offset is None else self._shift(offset, (Xt.shape[0], self._full.n_outputs))
+            return self._average_values(Xt, self._response.response, of_rows)
+        assert self._cells is not None
+        axis, share = self._cells
+        ensemble, response, execution = self._fitted.source.ensemble, self._response, self._execution
+        n_rows, n_outputs = Xt.shape[0], self._full.n_outputs
+        shift = None if offset is None else self._shift(offset, (n_rows, n_outputs)).T
+        warn_of_margins(float(n_rows) * axis.n_cells * n_outputs, "the mean response")
+        out = np.empty((response.n_responses, n_rows))
+        for r0, r1, bins in self._fitted.iter_bins(Xt, execution, n_outputs):
+            part = None if shift is None else shift[:, r0:r1]
+            args = ensemble, bins, axis, share, response.response, execution
+            mean = mean_over_cells(*args, shift=part, label="mean responses")
+            if self.strength < 1:
+                margin = self._full(bins, execution) + (0.0 if part is None else part)
+                full = response.response(margin.T).T
+                mean = full - self.strength * (full - mean)
+            out[:, r0:r1] = mean
+        return out.T
 
     def _shift(self, offset: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """Return what an offset adds to the margin of every row and output."""
@@ -670,6 +859,8 @@ class FeatureRemover(BaseTreeModelEstimator):
         Xt = self._check_rows(X)
         if self.strength == 0 and offset is None:
             return self._model_output(Xt).astype(np.float64)
+        if self._on_response:
+            return self._mean_response(Xt, offset)
         return self._response.output(self._margin(Xt, offset))
 
     def _model_output(self, Xt: Any) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 __all__ = [
     "AdditivityError",
+    "JoinedFeaturesWarning",
     "MissingValueWarning",
     "MixedColumnsWarning",
     "RemainderWarning",
@@ -22,6 +23,21 @@ class AdditivityError(RuntimeError):
     >>> from skglex.exceptions import AdditivityError
     >>> issubclass(AdditivityError, RuntimeError)
     True
+    """
+
+
+class JoinedFeaturesWarning(UserWarning):
+    """Warn that features count as one, since the model splits on combinations of them.
+
+    CatBoost's target statistics of several features are such combinations. With ``feature_groups="auto"`` the features
+    of a combination are one group; ``max_ctr_complexity=1`` trains a model without combinations.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skglex.exceptions import JoinedFeaturesWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", JoinedFeaturesWarning)  # stop instead
     """
 
 

@@ -58,7 +58,7 @@ def test_isolation_forest():
     margin = column(2, 1, 4)
     np.testing.assert_array_equal(FOREST.scores(margin), -np.exp2(-margin[:, 0] / 2))
     np.testing.assert_array_equal(FOREST.decision(margin), FOREST.scores(margin) + 0.5)
-    assert FOREST.outliers(margin).tolist() == [1, -1, 1]
+    assert FOREST.outliers(FOREST.scores(margin)).tolist() == [1, -1, 1]
     without_length = replace(FOREST, isolation=Isolation(0.0, -0.5))
     assert without_length.scores(margin).tolist() == [-0.5] * 3
     with pytest.raises(ValueError, match="only isolation forests"):

@@ -29,6 +29,7 @@ def find_names(packages) -> set[str]:
     name = rf"(?:{'|'.join(packages)})(?:\.[A-Za-z]\w*)+"
     docs, examples = ROOT / "docs", sorted((ROOT / "examples").glob("plot_*.py"))
     pages = [path for folder in ("", "guide", "how_to") for path in (docs / folder).glob("*.rst")]
+    pages.append(docs / "models_table.inc")
     found = set()
     for path in [*pages, *(docs / "_templates").rglob("*.rst"), *(ROOT / "skglex").rglob("*.py"), *examples]:
         text = path.read_text(encoding="utf-8")

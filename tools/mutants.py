@@ -46,7 +46,16 @@ from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "skglex"
-FOLDERS = ["_decomposition", "_input", "_leaves", "_planted", "_readers", "_utils", "components"]
+FOLDERS = [
+    "_decomposition",
+    "_input",
+    "_leaves",
+    "_mixed_rows",
+    "_planted",
+    "_readers",
+    "_utils",
+    "components",
+]
 MODULES = ["_*.py", *(f"{folder}/*.py" for folder in FOLDERS)]
 RECORD = ROOT / ".mutants"
 # Clusters cannot be started in a fork, and tests of the project run no code of the package.

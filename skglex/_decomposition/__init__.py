@@ -11,6 +11,7 @@ from skglex._decomposition._importance import (
 from skglex._decomposition._listed_components import ListedComponents
 from skglex._decomposition._pairs_of_rows import pair_shapley
 from skglex._decomposition._remainder import remainder_share, warn_of_remainder
+from skglex._decomposition._response_scale import ResponseScale, response_scale
 from skglex._decomposition._restricted import shapley_parts
 from skglex._decomposition._row_means import RowMeans, margin_means, row_means
 from skglex._decomposition._row_values import OneHot, as_text, name_values, one_hot_columns, row_values
@@ -22,6 +23,7 @@ __all__ = [
     "Explained",
     "ListedComponents",
     "OneHot",
+    "ResponseScale",
     "RowMeans",
     "as_text",
     "average_out",
@@ -32,6 +34,7 @@ __all__ = [
     "one_hot_columns",
     "pair_shapley",
     "remainder_share",
+    "response_scale",
     "row_means",
     "row_values",
     "shapley_means",

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skglex._decomposition._response_scale import ResponseScale, response_scale
 from skglex._input import as_numpy, column_names, row_of_series
+from skglex._response import on_response
 from skglex._utils import Execution
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ class Explained:
         Returns the importances of the listed components, of shape (n_sets, n_outputs).
     find : callable
         Returns the list that has the component of some players, and its position there.
+    members : callable
+        Returns the players of a component from its name, or from their names in any order.
     cached : frozenset of str
         Names of the attributes that were computed already.
     removed : tuple of int
@@ -64,6 +68,7 @@ class Explained:
     execution: Execution
     component_means: Callable[[], NDArray[np.float64]]
     find: Callable[[tuple[int, ...]], tuple[ListedComponents, int]]
+    members: Callable[[Any], tuple[int, ...]]
     cached: frozenset[str]
     removed: tuple[int, ...] = ()
     strength: float = 0.0
@@ -96,6 +101,23 @@ class Explained:
     def squeeze(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Drop the last axis if there is a single output."""
         return values[..., 0] if self.n_outputs == 1 else values
+
+    @property
+    def response_scale(self) -> ResponseScale:
+        """Return what decomposes the response of the model; raise if its background or its response do not allow it."""
+        return response_scale(self.decomposition, self.background, self.source.response)
+
+    @property
+    def response_labels(self) -> list[Any] | None:
+        """Return the labels of the responses, None for a single response."""
+        response = self.source.response
+        n = response.n_responses
+        if n == 1:
+            return None
+        for labels in (response.output_labels, getattr(self.estimator, "classes_", None)):
+            if labels is not None and len(labels) == n:
+                return list(labels)
+        return list(range(n))
 
     def as_rows(self, X: Any) -> Any:
         """Return rows as an array, a sparse matrix or a data frame; a series or a flat array is one row."""
@@ -143,7 +165,7 @@ class Explained:
     ) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Return the axes and the values of one component's table."""
         categories = self.source.input.categories
-        axes, values = listed.table(position, self.feature_names, categories, self.execution)
+        axes, values = listed.table(position, self.fitted.column_names, categories, self.execution)
         return axes, self.squeeze(values)
 
     def origin_of(self, columns: list[int]) -> Origin | None:
@@ -175,7 +197,7 @@ class Explained:
             raise ValueError(f"order must be an integer of at least {least}; got {order!r}")
         return int(order)
 
-    def output_position(self, label: Any, parameter: str = "output") -> int:
+    def output_position(self, label: Any, parameter: str = "output", *, scale: str = "margin") -> int:
         """Return the position of an output; ``parameter`` names the argument in errors.
 
         Parameters
@@ -183,8 +205,10 @@ class Explained:
         label : object
             A class label, an output's name, or its position. None if there is a single output.
         parameter : str, default="output"
+        scale : {"margin", "response"}, default="margin"
+            Whether it is an output of the margin or of the response.
         """
-        labels = self.output_labels
+        labels = self.response_labels if on_response(scale) else self.output_labels
         if labels is None:
             positive = list(getattr(self.estimator, "classes_", []))[-1:]
             if label is not None and label not in positive:

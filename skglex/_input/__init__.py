@@ -2,12 +2,14 @@
 
 from skglex._input._bins import bin_all, iter_binned, iter_bins, map_chunks, placeholders
 from skglex._input._categories import (
+    categories_and_codes,
     categories_of,
     column_values,
     is_categorical,
     name_categories,
     raw_column,
 )
+from skglex._input._distinct_values import DistinctValues, find_distinct_values
 from skglex._input._feature_names import (
     FeatureGroups,
     column_names,
@@ -15,6 +17,7 @@ from skglex._input._feature_names import (
     list_features,
     output_names,
     resolve_features,
+    warn_of_joined_features,
 )
 from skglex._input._origins import Origin, RawMap, find_one_hot_groups, find_outputs_of_all, trace_columns
 from skglex._input._raw_columns import RawColumns, expand_groups, find_outputs
@@ -29,12 +32,14 @@ from skglex._input._rows import (
     take_rows,
     with_columns_of,
     with_numbers,
+    with_values,
 )
 from skglex._input._saved_row import pack_index, pack_row, unpack_index, unpack_row
 from skglex._input._spec import LARGEST_ZERO, InputSpec
 
 __all__ = [
     "LARGEST_ZERO",
+    "DistinctValues",
     "FeatureGroups",
     "InputSpec",
     "Origin",
@@ -43,12 +48,14 @@ __all__ = [
     "as_dense",
     "as_numpy",
     "bin_all",
+    "categories_and_codes",
     "categories_of",
     "check_rows",
     "column_names",
     "column_values",
     "expand_groups",
     "fill_columns",
+    "find_distinct_values",
     "find_one_hot_groups",
     "find_outputs",
     "find_outputs_of_all",
@@ -72,6 +79,8 @@ __all__ = [
     "trace_columns",
     "unpack_index",
     "unpack_row",
+    "warn_of_joined_features",
     "with_columns_of",
     "with_numbers",
+    "with_values",
 ]

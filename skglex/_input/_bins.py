@@ -163,12 +163,15 @@ def _bin_part(
 def _read_columns(X: Any, spec: InputSpec, grid: Grid, start: int, stop: int) -> NDArray[np.float64]:
     """Return the used features of some rows as the model's numbers: shape (n_used_features, n_rows), C-contiguous."""
     columns = np.empty((len(grid.features), stop - start))
-    if is_frame(X) or spec.encoders or (spec.by_value and spec.categories):
+    if is_frame(X) or spec.encoders or spec.derive or (spec.by_value and spec.categories):
         if is_frame(X):
             spec = replace(spec, categories=categories_of(X, spec))
         rows = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
-        for column, feature in zip(columns, grid.features):
+        n_own = int(np.searchsorted(grid.features, spec.n_features))
+        for column, feature in zip(columns, grid.features[:n_own]):
             column[:] = column_values(rows, int(feature), spec)
+        if spec.derive is not None and stop > start:
+            columns[n_own:] = spec.derive(rows).T[grid.features[n_own:] - spec.n_features]
     elif sp.issparse(X):
         if spec.sparse_is_missing is None:
             raise ValueError(
@@ -195,7 +198,8 @@ def _mark_missing(columns: NDArray[np.float64], X: Any, spec: InputSpec, grid: G
     if is_frame(X):
         # `column_values` has compared the codes of the data frame already; `columns` holds the model's codes.
         dtypes = list(X.dtypes)
-        missing[[is_categorical(dtypes[feature]) for feature in grid.features]] = False
+        own = grid.features[grid.features < spec.n_features]
+        missing[: len(own)][[is_categorical(dtypes[feature]) for feature in own]] = False
     columns[missing] = np.nan
 
 

@@ -173,7 +173,9 @@ def name_categories(X: Any, spec: InputSpec, grid: Grid) -> InputSpec:
         feature = int(grid.features[used_feature])
         if feature in spec.encoders:
             codes, first = np.unique(column_values(X, feature, spec).astype(np.int64), return_index=True)
-            names[feature] = grid.cuts_of(int(used_feature)).astype(np.int64).astype(object)
+            # A code that no split lists is the code of any other category, but it has a name too.
+            largest = max(codes.max(initial=-1), grid.cuts_of(int(used_feature)).max(initial=-1))
+            names[feature] = np.arange(int(largest) + 1).astype(object)
             values = np.asarray(raw_column(X, feature), dtype=object)[first]
             names[feature][codes[codes >= 0]] = values[codes >= 0]
     return replace(spec, categories=names)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skglex._input._rows import is_frame, name_of
+from skglex._utils import warn_user
+from skglex.exceptions import JoinedFeaturesWarning
 
 
 def list_features(
@@ -113,6 +115,8 @@ class FeatureGroups:
         The names of the columns of every group.
     raw : mapping of str to tuple of int
         The features that the preprocessing computes from each raw column, by the name of the raw column.
+    of_derived : ndarray of shape (n_derived,), int64
+        The player of every column that the model itself derives from its features.
     one_hot : tuple of str
         The groups whose columns are zeros and ones in the background, with at most one 1 in a row.
     """
@@ -122,6 +126,25 @@ class FeatureGroups:
     members: dict[str, list[str]]
     raw: Mapping[str, tuple[int, ...]]
     one_hot: tuple[str, ...] = ()
+    of_derived: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @property
+    def of_column(self) -> NDArray[np.int64]:
+        """Return the player of every feature, then of every derived column."""
+        return np.concatenate([self.of_feature, self.of_derived])
+
+    def with_derived(self, derived: tuple[tuple[int, ...], ...], feature_names: list[str]) -> FeatureGroups:
+        """Assign the columns that the model derives from several features; raise if these are several players."""
+        for members in derived:
+            if len(set(self.of_feature[list(members)].tolist())) > 1:
+                names = [feature_names[i] for i in members]
+                raise ValueError(
+                    f"the model splits on combinations of features, such as {names}, which must count as one feature. "
+                    "Set feature_groups='auto', or list them in one group of feature_groups; or train the model with "
+                    "max_ctr_complexity=1. FeatureRemover needs no groups"
+                )
+        players = [self.of_feature[members[0]] for members in derived]
+        return replace(self, of_derived=np.array(players, dtype=np.int64))
 
     @property
     def grouped(self) -> bool:
@@ -215,6 +238,17 @@ def group_features(
             "has the same name. Rename the group"
         )
     return FeatureGroups(player_names, of_feature, members, raw)
+
+
+def warn_of_joined_features(groups: FeatureGroups) -> None:
+    """Warn of the groups that "auto" made since the model splits on combinations of features."""
+    for player in np.unique(groups.of_derived).tolist():
+        if members := groups.members.get(groups.names[player]):
+            warn_user(
+                f"the model splits on combinations of features, so {len(members)} features count as one: {members}. To "
+                "keep them apart, train the model with max_ctr_complexity=1",
+                JoinedFeaturesWarning,
+            )
 
 
 # XGBoost rejects these characters in feature names.

@@ -84,15 +84,31 @@ class RawMap(PlainState):
         """Return the model's columns that change with a raw column, by the name of the raw column."""
         return dict(zip(self.names, self.outputs))
 
-    def groups(self, model_names: list[str]) -> dict[str, list[int]]:
-        """Return the groups of columns that share a raw column, directly or through other columns.
+    def groups(
+        self,
+        model_names: list[str],
+        derived: tuple[tuple[int, ...], ...] = (),
+        *,
+        by_raw_column: bool = False,
+    ) -> dict[str, list[int]]:
+        """Return the groups of columns that share a raw column, or one split, directly or through other columns.
 
         A group has the name of its raw column, or the names of its members if several raw columns are mixed in it. A
         column that keeps the name of its raw column needs no group.
+
+        Parameters
+        ----------
+        model_names : list of str
+            Names of the model's columns.
+        derived : tuple of tuple of int
+            The columns that the model combines for one split.
+        by_raw_column : bool, default=False
+            Name a group with several raw columns by these, not by its members.
         """
         joined: list[tuple[list[str], set[int]]] = []
-        for name, outputs in zip(self.names, self.outputs):
-            names, members = [name], set(outputs)
+        relations = [([name], outputs) for name, outputs in zip(self.names, self.outputs)]
+        for names, outputs in [*relations, *(([], columns) for columns in derived)]:
+            members = set(outputs)
             apart = []
             for other in joined:
                 if members & other[1]:
@@ -104,6 +120,7 @@ class RawMap(PlainState):
         for names, found in joined:
             ordered = sorted(found)
             name = names[0] if len(names) == 1 else "+".join(model_names[i] for i in ordered)
+            name = "+".join(names) if by_raw_column and names else name
             if [name] != [model_names[i] for i in ordered]:
                 groups[name] = ordered
         return groups
@@ -243,7 +260,10 @@ def find_one_hot_groups(Xt: Any, spec: InputSpec, groups: FeatureGroups) -> tupl
     found = []
     for group in groups.members:
         columns = groups.columns_of(group)
-        values = [column_values(Xt, position, spec) for position in columns.tolist()]
+        try:
+            values = [column_values(Xt, position, spec) for position in columns.tolist()]
+        except ValueError:  # The group has a column that is no number and that the model does not split on.
+            continue
         if len(values) > 1 and all(np.isin(column, (0, 1)).all() for column in values):
             found += [group] if (np.sum(values, axis=0) <= 1).all() else []
     return tuple(found)

@@ -35,6 +35,13 @@ class InputSpec(PlainState):
     encoders : mapping of int to callable
         For each feature whose categories the model encodes without storing them: a function from a column of raw
         categories (of an array or of a data frame) to codes. The code is -1 for a category that no split contains.
+    derived : tuple of tuple of int
+        For each column that the model computes from several of its columns, the positions of these. Derived columns
+        have the positions from ``n_features`` on.
+    derived_borders : mapping of int to ndarray of float32
+        For each numeric feature of a derived column, the borders at which derived columns change with it.
+    derive : callable, or None
+        A function from rows to the derived columns: shape (n_samples, n_derived).
     missing : float
         The value that counts as missing, besides NaN.
     sparse_is_missing : bool, or None
@@ -62,6 +69,9 @@ class InputSpec(PlainState):
     frame_categories: list[NDArray[Any]] | None = None
     unknown_is_missing: bool = False
     encoders: Mapping[int, Callable[[Any], NDArray[np.float64]]] = field(default_factory=dict)
+    derived: tuple[tuple[int, ...], ...] = ()
+    derived_borders: Mapping[int, NDArray[np.float32]] = field(default_factory=dict)
+    derive: Callable[[Any], NDArray[np.float64]] | None = None
     missing: float = np.nan
     sparse_is_missing: bool | None = False
     by_value: bool = False

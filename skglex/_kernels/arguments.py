@@ -454,6 +454,36 @@ class BitSets(NamedTuple):
     bits: NDArray[np.uint64]
 
 
+class FreeAxes(NamedTuple):
+    """Describe cells at which free features are set, and where every leaf begins and ends to hold along each axis.
+
+    The cells are all combinations of the cells of some axes. Along axis a, leaf l has the ends
+    ``end[ptr[s]:ptr[s + 1]]`` with ``s = run_set[a, l]``.
+
+    Attributes
+    ----------
+    leaves : ndarray, int64
+        Leaves that have conditions on free features.
+    free : ndarray of shape (n_used_features,), bool
+    run_set : ndarray of shape (n_axes, n_leaves), int64
+    ptr : ndarray of shape (n_run_sets + 1,), int64
+    end : ndarray, int64
+        Cells, multiplied by the distance of two neighbours along the axis.
+    sign : ndarray, float64
+        1 where the leaf begins to hold, -1 where it ends.
+    most_corners : int
+        Maximum number of combinations of ends of one leaf.
+    """
+
+    leaves: NDArray[np.int64]
+    free: NDArray[np.bool_]
+    run_set: NDArray[np.int64]
+    ptr: NDArray[np.int64]
+    end: NDArray[np.int64]
+    sign: NDArray[np.float64]
+    most_corners: int
+
+
 # -- patterns ---------------------------------------------------------------------------------
 
 

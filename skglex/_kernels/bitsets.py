@@ -6,7 +6,7 @@ bit sets handle 64 rows in one operation.
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, kernel
+from skglex._kernels.compilation import kernel
 
 
 @kernel
@@ -48,8 +48,8 @@ def count_ones(word):
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-@helper
-def _find_rows(c, conditions, sets, out):
+@kernel
+def find_rows(c, conditions, sets, out):
     """Write the set of the rows that meet condition c."""
     s = conditions.feature[c]
     below = sets.rank[sets.bin_ptr[s] :]
@@ -103,7 +103,7 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
             s = np.int64(conditions.feature[c])
             if current[s] != c:
                 current[s] = c
-                _find_rows(c, conditions, sets, met[s])
+                find_rows(c, conditions, sets, met[s])
             p = players.position[e]
             if row_of[p] < 0:
                 row_of[p] = s

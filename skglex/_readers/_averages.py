@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._input import InputSpec
-from skglex._leaves import Grid, LeafEnsemble
-from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._registry import find_reader, predicting_steps
-from skglex._readers._sklearn import names_of, predict, predict_proba, probability_margin
-from skglex._readers._source_model import SourceModel
+from skglex._readers._combined import Term, merge_inputs, read_member, sum_of_ensembles
+from skglex._readers._composed import mean_margin, outputs_of, read_voting
+from skglex._readers._sklearn import predict, predict_proba, probability_margin
+from skglex._readers._source_model import ModelKind, SourceModel
+from skglex._readers._steps import is_side_by_side
 from skglex._response import Response
 
-# `_merge_inputs` merges these fields of the members' InputSpec. All other fields must have their default.
-_MERGED = {
-    "n_features",
-    "feature_names",
-    "categories",
-    "unknown_is_missing",
-    "sparse_is_missing",
-    "by_value",
-    "finite",
-    "truncates_codes",
-    "integers_as_float32",
-    "spaces_become",
-}
-_STRICTNESS = [False, "allow-nan", True]
-
-
-class Term(NamedTuple):
-    """Hold a member of a weighted sum; its column j is the column ``columns[j]`` of the sum."""
-
-    ensemble: LeafEnsemble
-    weight: float
-    columns: NDArray[np.int64]
+READS = (
+    ModelKind(
+        "scikit-learn",
+        ("sklearn.ensemble.VotingRegressor", "sklearn.ensemble.BaggingRegressor"),
+        "prediction",
+        "those of the members",
+        "as the strictest member",
+        "members with a link, or with different input",
+    ),
+    ModelKind(
+        "scikit-learn",
+        ("sklearn.ensemble.VotingClassifier", "sklearn.ensemble.BaggingClassifier"),
+        "probability",
+        "those of the members",
+        "as the strictest member",
+        "``voting='hard'``; members whose leaves are not probabilities",
+    ),
+    ModelKind(
+        "imbalanced-learn",
+        ("imblearn.ensemble.BalancedBaggingClassifier",),
+        "probability",
+        "those of the members",
+        "as the strictest member",
+        "members whose leaves are not probabilities; ``EasyEnsembleClassifier``: pass one of its ``estimators_``",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:
@@ -55,218 +56,70 @@ def read(model: Any) -> SourceModel:
             f"cannot decompose a {type(model).__name__} with voting={model.voting!r}, which counts votes. Use "
             "voting='soft'"
         )
-    everything = np.arange(model.n_features_in_)
-    n_members = len(model.estimators_)
     if isinstance(model, BaggingRegressor | BaggingClassifier):
-        columns, weights = model.estimators_features_, np.ones(n_members)
-    else:
-        columns, weights = [everything] * n_members, model._weights_not_none
-        weights = np.ones(n_members) if weights is None else np.asarray(weights, dtype=np.float64)
-    members = [_read_member(model, member) for member in model.estimators_]
+        return _read_bags(model)
+    members = [read_member(model, member) for member in model.estimators_]
+    if any(not _is_sum(source.response, classifies=classifies) for source in members):
+        return read_voting(model)
+    weights = model._weights_not_none
+    share = np.ones(len(members)) if weights is None else np.asarray(weights, dtype=np.float64)
+    share = share / share.sum()
+    widths = [source.input.n_features for source in members]
+    # Members with a preprocessing have columns of their own.
+    starts = np.cumsum([0, *widths[:-1]]) if is_side_by_side(model) else np.zeros(len(members), np.int64)
+    columns = [np.arange(start, start + width) for start, width in zip(starts, widths)]
+    return _weighted_sum(model, members, share, columns)
+
+
+def _read_bags(model: Any) -> SourceModel:
+    members = [_read_average_member(model, member) for member in model.estimators_]
+    share = np.ones(len(members)) / len(members)
+    columns = [np.asarray(columns, dtype=np.int64) for columns in model.estimators_features_]
+    return _weighted_sum(model, members, share, columns)
+
+
+def _weighted_sum(
+    model: Any, members: list[SourceModel], share: NDArray[np.float64], columns: list[NDArray[np.int64]]
+) -> SourceModel:
+    """Return the weighted sum of members whose columns are ``columns`` of the model."""
     terms = [
-        Term(member.ensemble, float(weight), np.asarray(member_columns, dtype=np.int64))
-        for member, weight, member_columns in zip(members, weights / weights.sum(), columns)
+        Term(member.ensemble, float(weight), own) for member, weight, own in zip(members, share, columns)
     ]
-    spec = _merge_inputs(model, [member.input for member in members], terms)
-    output = partial(predict_proba if classifies else predict, model)
-    ensemble = sum_of_ensembles(terms)
-    return SourceModel(
-        ensemble=ensemble,
-        input=spec,
-        margin=partial(probability_margin, model) if classifies else output,
-        output=output,
-        response=Response(
-            link="probability" if classifies else "identity",
-            n_outputs=ensemble.n_outputs,
-            classes=model.classes_ if classifies else None,
-        ),
+    spec = merge_inputs(model, [member.input for member in members], terms)
+    classifies, ensemble = is_classifier(model), sum_of_ensembles(terms)
+    response = Response(
+        link="probability" if classifies else "identity",
+        n_outputs=ensemble.n_outputs,
+        classes=model.classes_ if classifies else None,
     )
+    output: Any = partial(predict_proba if classifies else predict, model)
+    margin: Any = partial(probability_margin, model) if classifies else output
+    if is_side_by_side(model):
+        # The model itself cannot predict from the columns of its members.
+        spec = replace(spec, n_features=sum(map(len, columns)), feature_names=None)
+        margin = partial(mean_margin, [member.margin for member in members], share.tolist(), columns)
+        output = partial(outputs_of, response, margin)
+    return SourceModel(ensemble=ensemble, input=spec, margin=margin, output=output, response=response)
 
 
-def _read_member(model: Any, member: Any) -> SourceModel:
+def _is_sum(response: Response, *, classifies: bool) -> bool:
+    """Return whether a member's prediction or probability is the sum of its leaves."""
+    return response.isolation is None and response.link == ("probability" if classifies else "identity")
+
+
+def _read_average_member(model: Any, member: Any) -> SourceModel:
     """Read a member whose prediction (or probability) is the sum of its leaves; raise for any other."""
-    while isinstance(member, FrozenEstimator):
-        member = member.estimator
-    if isinstance(member, Pipeline) and len(steps := predicting_steps(member)) == 1:
-        (member,) = steps
+    source = read_member(model, member)
+    response, classifies = source.response, is_classifier(model)
     what = f"cannot decompose a {type(model).__name__} with the member {type(member).__name__}"
-    reader = find_reader(member)
-    if reader is None:
-        raise TypeError(f"{what}: its members must be tree models, without preprocessing")
-    source = reader(member)
-    response = source.response
-    classifies = is_classifier(model)
-    if response.link != ("probability" if classifies else "identity") or response.isolation is not None:
+    if not _is_sum(response, classifies=classifies):
         raise ValueError(
             f"{what}: the ensemble averages predictions, but the predictions of this member are not a sum of trees "
             f"(its inverse link is {response.link!r}). Use members whose trees add up to "
             + ("probabilities, such as random forests" if classifies else "the prediction")
         )
-    if source.ensemble.trees is None:
-        raise ValueError(f"{what}: this member has no binary trees. Decompose the members one by one")
     if classifies and (response.classes is None or len(response.classes) != len(model.classes_)):
         raise ValueError(
             f"{what}: this member was not trained on all classes. Fit with more rows per member, or stratified"
         )
     return source
-
-
-# -- the input ------------------------------------------------------------------------------------
-
-
-def _merge_inputs(model: Any, specs: list[InputSpec], terms: list[Term]) -> InputSpec:
-    """Return the input that all members treat in the same way; raise if they do not."""
-    name = type(model).__name__
-    _check_unmerged_fields(name, specs)
-    grids = [term.ensemble.grid for term in terms]
-    coded = [spec for spec, grid in zip(specs, grids) if spec.categories or grid.categorical.any()]
-    if coded and (
-        len({spec.by_value for spec in specs}) > 1
-        or len({(spec.unknown_is_missing, spec.truncates_codes) for spec in coded}) > 1
-    ):
-        raise ValueError(
-            f"cannot decompose a {name} whose members treat categories in different ways. Use members of one library, "
-            "or numeric columns"
-        )
-    single = [spec.integers_as_float32 or grid.as_float32 for spec, grid in zip(specs, grids)]
-    if any(spec.integers_as_float32 for spec in specs) and not all(single):
-        raise ValueError(
-            f"cannot decompose a {name} if only some members cast integers to float32. Use members of LightGBM, "
-            "XGBoost and scikit-learn's trees, without histogram boosting"
-        )
-    sparse = {spec.sparse_is_missing for spec in specs}
-    return InputSpec(
-        n_features=model.n_features_in_,
-        feature_names=names_of(model),
-        categories=_merge_categories(name, specs, terms),
-        frame_categories=[] if any(spec.frame_categories is not None for spec in specs) else None,
-        unknown_is_missing=any(spec.unknown_is_missing for spec in coded),
-        sparse_is_missing=sparse.pop() if len(sparse) == 1 else None,
-        by_value=any(spec.by_value for spec in specs),
-        truncates_codes=any(spec.truncates_codes for spec in coded),
-        integers_as_float32=any(spec.integers_as_float32 for spec in specs),
-        finite=max((spec.finite for spec in specs), key=_STRICTNESS.index),
-    )
-
-
-def _check_unmerged_fields(name: str, specs: list[InputSpec]) -> None:
-    default = InputSpec(0)
-    for field in fields(InputSpec):
-        if field.name in _MERGED:
-            continue
-        for spec in specs:
-            value = getattr(spec, field.name)
-            if field.name == "frame_categories" and not value:
-                continue  # The member was trained on a data frame without categorical columns.
-            if repr(value) != repr(getattr(default, field.name)):
-                raise ValueError(
-                    f"cannot decompose a {name} with a member whose input has {field.name}={value!r}. All members "
-                    "must treat their input in the same way"
-                )
-
-
-def _merge_categories(name: str, specs: list[InputSpec], terms: list[Term]) -> dict[int, NDArray[Any]]:
-    """Return the category values by code, by column of the model; members that split on a column must agree."""
-    kinds: dict[int, tuple[bool, list[Any] | None]] = {}
-    merged = {}
-    for spec, term in zip(specs, terms):
-        grid = term.ensemble.grid
-        numeric = set(grid.features[~grid.categorical].tolist())
-        for feature in {*grid.features.tolist(), *spec.categories}:
-            column = int(term.columns[feature])
-            values = spec.categories.get(feature)
-            kind = feature not in numeric, None if values is None else values.tolist()
-            if kinds.setdefault(column, kind) != kind:
-                raise ValueError(
-                    f"cannot decompose a {name} whose members have different categories in column {column}, or of "
-                    "which some treat it as numeric. Encode the column first, or decompose the members one by one"
-                )
-            if values is not None:
-                merged[column] = values
-    return merged
-
-
-# -- the sum --------------------------------------------------------------------------------------
-
-
-def sum_of_ensembles(terms: list[Term]) -> LeafEnsemble:
-    """Return one ensemble whose margin is the weighted sum of its members' margins, which have equal shapes.
-
-    All thresholds become the largest float64 that goes left, see `last_left`. So one grid serves members that cast to
-    float32 and members that do not, members that compare by ``<`` and members that compare by ``<=``.
-    """
-    parts = [_to_nodes(term) for term in terms]
-    sizes = [len(part.left) for part in parts]
-    shift = np.cumsum(sizes) - sizes
-    known = all(part.cover_ratio is not None for part in parts)
-    nodes = Nodes(
-        roots=np.concatenate([*(p.roots[:-1] + s for p, s in zip(parts, shift)), [sum(sizes)]]),
-        left=np.concatenate([np.where(p.left < 0, -1, p.left + s) for p, s in zip(parts, shift)]),
-        right=np.concatenate([np.where(p.right < 0, -1, p.right + s) for p, s in zip(parts, shift)]),
-        feature=np.concatenate([p.feature for p in parts]),
-        threshold=np.concatenate([p.threshold for p in parts]),
-        missing_left=np.concatenate([p.missing_left for p in parts]),
-        value=np.concatenate([p.value for p in parts]),
-        output=np.concatenate([p.output for p in parts]),
-        base=np.sum([p.base for p in parts], axis=0),
-        cover_ratio=np.concatenate([p.cover_ratio for p in parts if p.cover_ratio is not None])
-        if known
-        else None,
-        categories={node + int(s): c for p, s in zip(parts, shift) for node, c in p.categories.items()},
-        listed_right=np.concatenate([p.listed_right for p in parts if p.listed_right is not None]),
-    )
-    return to_leaves(nodes, less_equal=True, as_float32=False)
-
-
-def last_left(grid: Grid) -> NDArray[np.float64]:
-    """Return the largest float64 that each cut of a grid sends left; categorical cuts stay as they are."""
-    out = grid.cuts.copy()
-    for used_feature in np.flatnonzero(~grid.categorical).tolist():
-        cuts = grid.cuts_of(used_feature)
-        # A split x <= inf sends all numbers left, so its last number is inf, not the number before the edge.
-        everything = (cuts == np.inf) & grid.less_equal
-        with np.errstate(over="ignore"):
-            edges = np.where(everything, np.inf, np.nextafter(grid.edges(used_feature), -np.inf))
-        if (edges == -np.inf).any() and not grid.less_equal:
-            raise ValueError(
-                "cannot sum models if one of them splits at -inf, as one does in column "
-                f"{grid.features[used_feature]}. Train without infinite values"
-            )
-        out[grid.cut_ptr[used_feature] : grid.cut_ptr[used_feature + 1]] = edges
-    return out
-
-
-def _to_nodes(term: Term) -> Nodes:
-    """Return a member's nodes, whose thresholds are for ``<=`` in float64."""
-    ensemble, trees, grid = term.ensemble, term.ensemble.trees, term.ensemble.grid
-    assert trees is not None  # `_read_member` raised otherwise.
-    inner, numeric = trees.left >= 0, (trees.left >= 0) & (trees.mask < 0)
-    used_feature = trees.used_feature.astype(np.int64)
-    feature = np.zeros(len(inner), np.int64)
-    feature[inner] = term.columns[grid.features[used_feature[inner]]]
-    threshold = np.zeros(len(inner))
-    threshold[numeric] = last_left(grid)[grid.cut_ptr[used_feature[numeric]] + trees.cut[numeric]]
-    categories, listed_right = {}, np.zeros(len(inner), dtype=bool)
-    for node in np.flatnonzero(trees.mask >= 0).tolist():
-        cuts = grid.cuts_of(used_feature[node])
-        goes_left = trees.masks[trees.mask[node] : trees.mask[node] + len(cuts) + 1] != 0
-        # Unlisted categories go the same way as missing values (the last bin), so the others are listed.
-        listed_right[node] = goes_left[-1]
-        categories[node] = cuts[goes_left[:-1] != goes_left[-1]].astype(np.int64)
-    value = np.zeros((len(inner), ensemble.value.shape[1]))
-    value[trees.leaf >= 0] = term.weight * ensemble.value[trees.leaf[trees.leaf >= 0]]
-    first_leaf = ensemble.tree_ptr[:-1]
-    return Nodes(
-        roots=trees.roots,
-        left=trees.left.astype(np.int64),
-        right=trees.right.astype(np.int64),
-        feature=feature,
-        threshold=threshold,
-        missing_left=trees.missing_left != 0,
-        value=value,
-        output=ensemble.output[first_leaf],
-        base=term.weight * ensemble.base,
-        cover_ratio=ensemble.cover_ratio,
-        categories=categories,
-        listed_right=listed_right,
-    )

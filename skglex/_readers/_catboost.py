@@ -15,9 +15,27 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from skglex._input import InputSpec
+from skglex._readers._catboost_statistics import Combinations, Statistic, find_statistic, read_statistics
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Response
+from skglex._utils import budgets
+
+READS = (
+    ModelKind(
+        "CatBoost",
+        (
+            "catboost.CatBoostRegressor",
+            "catboost.CatBoostClassifier",
+            "catboost.CatBoostRanker",
+            "catboost.CatBoost",
+        ),
+        "``RawFormulaVal``; several quantiles, and the mean and its uncertainty, are outputs",
+        "sums of leaf weights",
+        "NaN, by ``nan_mode``",
+        "text and embedding features; combinations of features need a group",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:
@@ -26,7 +44,8 @@ def read(model: Any) -> SourceModel:
         raise ValueError(f"the {type(model).__name__} is not fitted. Call its fit method first, or pass y")
     names = [str(name) for name in model.feature_names_]
     content = _to_json(model, names)
-    nodes, codes = _to_nodes(content, _Splits(content["features_info"], names))
+    splits = _Splits(content, names)
+    nodes, codes = _to_nodes(content, splits)
     classifies = is_classifier(model)
     return SourceModel(
         # In CatBoost's own SHAP values the children of a node that no row reached have weight 0.
@@ -36,9 +55,12 @@ def read(model: Any) -> SourceModel:
             # A model that was trained on an array names its features 0, 1, ...
             feature_names=None if names == [str(i) for i in range(len(names))] else names,
             encoders={
-                feature: partial(_encode, _code_model(hashes), names[feature])
-                for feature, hashes in codes.items()
+                feature: partial(_encode, _code_model(hashes), numbers, names[feature])
+                for feature, (hashes, numbers) in codes.items()
             },
+            derived=splits.combinations.members,
+            derived_borders=splits.float_borders(),
+            derive=splits.combinations.function(content),
         ),
         margin=partial(_predict, model, "RawFormulaVal"),
         output=partial(_predict, model, "Probability" if classifies else None),
@@ -46,6 +68,7 @@ def read(model: Any) -> SourceModel:
             link=_find_link(model, content, len(nodes.base)),
             n_outputs=len(nodes.base),
             classes=np.asarray(model.classes_) if classifies else None,
+            output_labels=_output_labels(content, len(nodes.base)),
         ),
         offset_replaces=np.zeros(len(nodes.base)),
     )
@@ -62,7 +85,7 @@ def _to_json(model: Any, names: list[str]) -> dict[str, Any]:
             why = (
                 f", since it has the text or embedding features {[names[i] for i in other]}" if other else ""
             )
-            way_out = "Train it on numeric and one-hot categorical features"
+            way_out = "Train it on numeric and categorical features"
             if "invalid float value" in str(error):
                 why = ", since it splits at -inf, which was among its training data"
                 way_out = "Replace -inf by a finite number below all others, and train it again"
@@ -74,26 +97,51 @@ def _to_json(model: Any, names: list[str]) -> dict[str, Any]:
 
 
 class _Split(NamedTuple):
-    """Hold a split, which goes right if ``x[feature] > border``, or if the hash of the category equals ``hash``."""
+    """Hold a split.
+
+    It goes right if ``x[feature] > border``, or if the hash of the category is among ``right``. A category that is not
+    among ``known`` goes right if ``others_right``.
+    """
 
     feature: int
-    border: float
-    nan_right: bool
-    hash: int | None
+    border: float = np.nan
+    nan_right: bool = False
+    right: frozenset[int] | None = None
+    known: tuple[int, ...] = ()
+    others_right: bool = False
 
 
 class _Splits:
     """Number the splits of a model in the order in which its trees use them."""
 
-    def __init__(self, info: dict[str, Any], names: list[str]) -> None:
+    def __init__(self, content: dict[str, Any], names: list[str]) -> None:
+        info = content["features_info"]
         self.splits: list[_Split] = []
         self._number: dict[int, int] = {}
-        self._names = names
         self._floats = {f["feature_index"]: f for f in info.get("float_features") or []}
         self._categorical = {
             f["feature_index"]: f["flat_feature_index"] for f in info.get("categorical_features") or []
         }
-        self._ctrs = info.get("ctrs") or []
+        self._statistics = read_statistics(content)
+        self.combinations = Combinations(
+            {number: self._members(statistic) for number, statistic in enumerate(self._statistics)},
+            len(names),
+        )
+
+    def _members(self, statistic: Statistic) -> tuple[int, ...]:
+        """Return the columns that a target statistic is computed from."""
+        columns = [self._categorical[i] for i in statistic.categorical]
+        return tuple(sorted({*columns, *(self._floats[i]["flat_feature_index"] for i in statistic.floats)}))
+
+    def float_borders(self) -> dict[int, NDArray[np.float32]]:
+        """Return the borders of numeric columns that combinations compare with, by column."""
+        found: dict[int, set[float]] = {}
+        for number in self.combinations.numbers:
+            for part in self._statistics[number].described["elements"]:
+                if "float_feature_index" in part:
+                    column = self._floats[part["float_feature_index"]]["flat_feature_index"]
+                    found.setdefault(column, set()).add(part["border"])
+        return {column: np.array(sorted(borders), dtype=np.float32) for column, borders in found.items()}
 
     def number(self, described: dict[str, Any]) -> int:
         """Return the number of a split that is described in CatBoost's JSON."""
@@ -109,26 +157,24 @@ class _Splits:
             feature = self._floats[described["float_feature_index"]]
             # NaN compares as false and goes left, unless CatBoost was trained with nan_mode='Max'.
             nan_right = feature["has_nans"] and feature["nan_value_treatment"] == "AsTrue"
-            return _Split(feature["flat_feature_index"], described["border"], nan_right, None)
+            return _Split(feature["flat_feature_index"], described["border"], nan_right)
         if kind == "OneHotFeature":
-            feature = self._categorical[described["cat_feature_index"]]
-            return _Split(feature, np.nan, False, int(described["value"]))
+            column = self._categorical[described["cat_feature_index"]]
+            value = int(described["value"])
+            return _Split(column, right=frozenset([value]), known=(value,))
         if kind != "OnlineCtr":
             raise ValueError(
                 f"cannot decompose a CatBoost model that splits on a {kind}, which is computed from text or "
-                "embedding features. Train it on numeric and one-hot categorical features"
+                "embedding features. Train it on numeric and categorical features"
             )
-        used = {
-            self._names[self._categorical[part["cat_feature_index"]]]
-            for ctr in self._ctrs
-            for part in ctr["elements"]
-            if "cat_feature_index" in part
-        }
-        raise ValueError(
-            "cannot decompose a CatBoost model that splits on target statistics (CTRs) of the categorical features "
-            f"{sorted(used)}. Train it with one_hot_max_size at least their number of categories (at most 255), or "
-            "encode these features first, for instance by sklearn.preprocessing.TargetEncoder in a pipeline"
-        )
+        number, position = find_statistic(self._statistics, described["split_index"])
+        statistic = self._statistics[number]
+        if statistic.single is None:
+            column = self.combinations.add(number, position, described)
+            return _Split(column, border=position)
+        hashes, above, others_right = statistic.split(described["border"])
+        right = frozenset(value for value, is_above in zip(hashes, above) if is_above)
+        return _Split(self._categorical[statistic.single], np.nan, False, right, tuple(hashes), others_right)
 
 
 class _Tree(NamedTuple):
@@ -198,8 +244,10 @@ def _nested(tree: dict[str, Any], splits: _Splits) -> _Tree:
     )
 
 
-def _to_nodes(content: dict[str, Any], splits: _Splits) -> tuple[Nodes, dict[int, list[int]]]:
-    """Return all nodes, and by categorical feature the hashes of its codes 0, 1, ..."""
+def _to_nodes(
+    content: dict[str, Any], splits: _Splits
+) -> tuple[Nodes, dict[int, tuple[list[int], NDArray[np.int64]]]]:
+    """Return all nodes, and by categorical feature the hashes of its categories with their codes."""
     trees = [
         *(_symmetric(tree, splits) for tree in content.get("oblivious_trees") or []),
         *(_nested(tree, splits) for tree in content.get("trees") or []),
@@ -222,15 +270,15 @@ def _to_nodes(content: dict[str, Any], splits: _Splits) -> tuple[Nodes, dict[int
     feature[inner] = np.array([split.feature for split in splits.splits], np.int64)[number]
     threshold[inner] = np.array([split.border for split in splits.splits])[number]
     missing_left[inner] = np.array([not split.nan_right for split in splits.splits], bool)[number]
-    hashes: dict[int, list[int]] = {}
-    for split in splits.splits:
-        if split.hash is not None:
-            hashes.setdefault(split.feature, []).append(split.hash)
-    categories = {
-        i: np.array([hashes[split.feature].index(split.hash)])
-        for i, split in enumerate(splits.splits)
-        if split.hash is not None
-    }
+    codes = _codes_of_categories(splits.splits)
+    categories, listed_right = {}, np.ones(len(left), bool)
+    for i, split in enumerate(splits.splits):
+        if split.right is not None:
+            hashes, numbers = codes[split.feature]
+            goes_right = _goes_right(split, hashes)
+            # The categories that no split lists go the other way than the listed ones.
+            categories[i] = np.unique(numbers[goes_right != split.others_right])
+    listed_right[inner] = np.array([not split.others_right for split in splits.splits], bool)[number]
     covers = [tree.cover for tree in trees if tree.cover is not None]
     nodes = Nodes(
         roots=roots,
@@ -244,9 +292,37 @@ def _to_nodes(content: dict[str, Any], splits: _Splits) -> tuple[Nodes, dict[int
         base=np.array(bias, dtype=np.float64),
         cover=np.concatenate([np.empty(0), *covers]) if len(covers) == len(trees) else None,
         categories={int(node): categories[i] for node, i in zip(inner, number) if i in categories},
-        listed_right=np.ones(len(left), bool),
+        listed_right=listed_right,
     )
-    return nodes, hashes
+    return nodes, codes
+
+
+def _codes_of_categories(splits: list[_Split]) -> dict[int, tuple[list[int], NDArray[np.int64]]]:
+    """Return the hashes of every categorical feature's categories, and the code of each.
+
+    Every category has a code of its own. If there are too many, those that all splits treat alike share a code.
+    """
+    by_feature: dict[int, list[_Split]] = {}
+    for split in splits:
+        if split.right is not None:
+            by_feature.setdefault(split.feature, []).append(split)
+    codes = {}
+    for feature, of_feature in by_feature.items():
+        hashes = list(dict.fromkeys(value for split in of_feature for value in split.known))
+        numbers = np.arange(len(hashes))
+        if len(hashes) > budgets.category_codes:
+            goes_right = np.column_stack([_goes_right(split, hashes) for split in of_feature])
+            numbers = np.unique(goes_right, axis=0, return_inverse=True)[1].ravel()
+        codes[feature] = hashes, numbers
+    return codes
+
+
+def _goes_right(split: _Split, hashes: list[int]) -> NDArray[np.bool_]:
+    """Return which categories a split sends right, by their hashes."""
+    right, known = split.right or frozenset(), set(split.known)
+    return np.array(
+        [value in right if value in known else split.others_right for value in hashes], dtype=bool
+    )
 
 
 def _code_model(hashes: list[int]) -> cb.CatBoost:
@@ -277,15 +353,28 @@ def _code_model(hashes: list[int]) -> cb.CatBoost:
         return cb.CatBoost().load_model(str(path), format="json")
 
 
-def _encode(codes: cb.CatBoost, name: str, column: Any) -> NDArray[np.float64]:
+def _encode(codes: cb.CatBoost, numbers: NDArray[np.int64], name: str, column: Any) -> NDArray[np.float64]:
     """Return the codes of a column of categories, -1 for categories that no split uses."""
+    first, row_of = _distinct(column)
+    column = column.iloc[first] if hasattr(column, "iloc") else column[first]
     data = column.to_frame() if hasattr(column, "to_frame") else np.asarray(column)[:, None]
     try:
-        return np.asarray(codes.predict(data)) - 1
+        found = np.asarray(codes.predict(data)).astype(np.int64) - 1
     except (cb.CatBoostError, TypeError, ValueError) as error:
         raise ValueError(
             f"CatBoost does not accept the categories in column {name!r}: {error}. Expected strings or integers"
         ) from error
+    return np.append(numbers, -1)[found][row_of].astype(np.float64)
+
+
+def _distinct(column: Any) -> tuple[list[int], NDArray[np.int64]]:
+    """Return the first row of every distinct value of a column, and the position of each row's value among these."""
+    values = column.tolist() if hasattr(column, "tolist") else column.to_list()
+    position: dict[Any, int] = {}
+    # 1, 1.0 and True are equal, but CatBoost writes them in different ways.
+    row_of = [position.setdefault((type(value), value), len(position)) for value in values]
+    first = np.unique(row_of, return_index=True)[1] if values else np.empty(0, np.int64)
+    return first.tolist(), np.array(row_of, dtype=np.int64)
 
 
 def _predict(model: Any, kind: str | None, X: Any) -> NDArray[Any]:
@@ -296,7 +385,7 @@ def _predict(model: Any, kind: str | None, X: Any) -> NDArray[Any]:
 
 def _find_link(model: Any, content: dict[str, Any], n_outputs: int) -> str:
     """Return the inverse link from the raw values to the model's output."""
-    loss = (content["model_info"].get("params") or {}).get("loss_function", {}).get("type", "")
+    loss = _loss(content).get("type", "")
     if is_classifier(model):
         if loss == "MultiClassOneVsAll":
             return "multiclass_ova"
@@ -308,3 +397,19 @@ def _find_link(model: Any, content: dict[str, Any], n_outputs: int) -> str:
             "RMSEWithUncertainty": "mean_variance",
         }.get(loss, "identity")
     return "identity"
+
+
+def _loss(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the loss function with its parameters."""
+    loss: dict[str, Any] = (content["model_info"].get("params") or {}).get("loss_function", {})
+    return loss
+
+
+def _output_labels(content: dict[str, Any], n_outputs: int) -> list[Any] | None:
+    """Return the names of outputs that are neither classes nor targets."""
+    loss = _loss(content)
+    if loss.get("type") == "RMSEWithUncertainty":
+        return ["mean", "log_sd"]
+    if loss.get("type") == "MultiQuantile" and n_outputs > 1:
+        return [float(level) for level in str(loss["params"]["alpha"]).split(",")]
+    return None

@@ -14,10 +14,24 @@ from sklearn.utils.validation import check_is_fitted
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
 from skglex._readers._sklearn import decision_function, names_of, predict, predict_proba
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Response
 
 _LINKS = {IdentityLink: "identity", LogLink: "exponential", LogitLink: "sigmoid", MultinomialLogit: "softmax"}
+
+READS = (
+    ModelKind(
+        "scikit-learn",
+        (
+            "sklearn.ensemble.HistGradientBoostingRegressor",
+            "sklearn.ensemble.HistGradientBoostingClassifier",
+        ),
+        "raw score",
+        "rows (weights do not count)",
+        "NaN; unknown categories are missing",
+        "strings in an array (pass a data frame)",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from skglex._input import LARGEST_ZERO, InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Response, inverse_link, join_link
 
 _VERSION = "v4"
@@ -41,6 +41,24 @@ _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _NONE, _ZERO, _NAN = 0, 1, 2
 # Lines of a tree with one number per split.
 _OF_SPLITS = ("split_feature", "threshold", "decision_type", "left_child", "right_child", "internal_count")
+
+READS = (
+    ModelKind(
+        "LightGBM",
+        (
+            "lightgbm.LGBMRegressor",
+            "lightgbm.LGBMClassifier",
+            "lightgbm.LGBMRanker",
+            "lightgbm.Booster",
+            "lightgbm.DaskLGBMRegressor",
+            "lightgbm.DaskLGBMClassifier",
+        ),
+        "raw score",
+        "rows (weights do not count)",
+        "NaN, none or zeros, as trained",
+        "``linear_tree=True``, ``pred_early_stop=True``",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:

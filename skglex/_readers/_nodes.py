@@ -212,13 +212,20 @@ def _inclusion_masks(
     """
     mask = np.full(len(used_feature), -1, np.int64)
     masks, n = [np.zeros(0, np.uint8)], 0
+    known: dict[tuple[int, int, bool, bool], int] = {}
     for node, codes in nodes.categories.items():
+        listed_right = nodes.listed_right is not None and bool(nodes.listed_right[node])
+        # Nodes of one split share its codes, and so its mask.
+        split = id(codes), int(used_feature[node]), listed_right, bool(nodes.missing_left[node])
+        if split in known:
+            mask[node] = known[split]
+            continue
         goes_left = np.zeros(grid.n_bins[used_feature[node]], np.uint8)
         goes_left[np.searchsorted(grid.cuts_of(used_feature[node]), codes)] = 1
-        if nodes.listed_right is not None and nodes.listed_right[node]:
+        if listed_right:
             goes_left = 1 - goes_left
         goes_left[-1] = nodes.missing_left[node]
-        mask[node] = n
+        mask[node] = known[split] = n
         masks.append(goes_left)
         n += len(goes_left)
     return mask, np.concatenate(masks)

@@ -12,11 +12,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._leaves import Grid, LeafEnsemble, collect_conditions
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Response
 
 if TYPE_CHECKING:
     from skglex._planted import PlantedLeaves
+
+READS = (
+    ModelKind(
+        "skglex",
+        ("skglex.RandomPlantedForestRegressor", "skglex.RandomPlantedForestClassifier"),
+        "see :doc:`planted_forest`",
+        "none: empirical weights only",
+        "as missing",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:

@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import Any
 
 from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
 
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
+from skglex._readers._steps import inner_model, tree_model
 
-# The keys are the modules of models' classes (or of their base classes), or packages that contain these modules. A
-# reader is imported only when such a model appears, so that its library stays optional.
+# The keys are the modules of models' classes (or of their base classes), packages that contain these modules, or
+# single classes. A reader is imported only when such a model appears, so that its library stays optional.
 _READERS = {
     "xgboost": "skglex._readers._xgboost",
     "lightgbm": "skglex._readers._lightgbm",
@@ -24,38 +24,65 @@ _READERS = {
     "sklearn.ensemble._forest": "skglex._readers._sklearn",
     "sklearn.ensemble._gb": "skglex._readers._sklearn",
     "sklearn.ensemble._iforest": "skglex._readers._sklearn",
+    "sklearn.ensemble._weight_boosting": "skglex._readers._votes",
     "sklearn.ensemble._hist_gradient_boosting": "skglex._readers._hist_boosting",
     "sklearn.ensemble._bagging": "skglex._readers._averages",
     "sklearn.ensemble._voting": "skglex._readers._averages",
+    "sklearn.model_selection._classification_threshold": "skglex._readers._thresholds",
+    "sklearn.calibration": "skglex._readers._composed",
+    "sklearn.compose._target": "skglex._readers._composed",
+    "sklearn.ensemble._stacking": "skglex._readers._composed",
+    "sklearn.multiclass.OneVsRestClassifier": "skglex._readers._several_models",
+    "sklearn.multioutput.MultiOutputClassifier": "skglex._readers._several_models",
+    "sklearn.multioutput.MultiOutputRegressor": "skglex._readers._several_models",
+    "ngboost": "skglex._readers._ngboost",
+    "sksurv.ensemble.boosting.GradientBoostingSurvivalAnalysis": "skglex._readers._survival",
+    "sksurv.ensemble.forest": "skglex._readers._survival",
+    "sksurv.tree": "skglex._readers._survival",
 }
-# Models of these modules contain trees but are not sums of trees. The text explains why, and what to pass instead.
+# Models of these modules, or of these classes, contain trees but are not sums of trees. The text explains why, and
+# what to pass instead.
 UNSUPPORTED = {
     "skglex._decomposer": "it is a decomposer itself. Pass its model, `.estimator_`",
     "skglex._remover": (
         "it is a FeatureRemover. Pass its model, `.estimator_`: the components without the removed features are the "
         "debiased model. For an XGBoost model you can also pass the debiased booster, `.to_xgboost()`"
     ),
-    "sklearn.calibration": "it calibrates the output of a classifier. Pass that classifier",
-    "sklearn.compose._target": (
-        "it transforms the prediction of a regressor. Pass that fitted regressor, `.regressor_`; its margin is on the "
-        "scale of the transformed target"
+    "econml": (
+        "its trees weight training rows, by which it solves an equation for each prediction. Fit a regressor on its "
+        "estimated effects, and pass this regressor"
     ),
-    "sklearn.ensemble._stacking": (
-        "its final estimator is applied to the predictions of the other members. Pass one of these, `.estimators_`, "
-        "or use a VotingRegressor or VotingClassifier"
+    "causalml": (
+        "its trees choose splits and estimate effects on their own. Fit a regressor on the estimated effects, and pass "
+        "this regressor"
     ),
-    "sklearn.ensemble._weight_boosting": (
-        "it takes a vote or a weighted median of its trees, not their sum. Use gradient boosting"
+    "isotree": "its trees are kept in a format of their own. Use sklearn.ensemble.IsolationForest",
+    "quantile_forest": (
+        "it predicts quantiles of the training targets in its leaves, which are no sum of trees. Use a quantile loss "
+        "(XGBoost, CatBoost, LightGBM, HistGradientBoostingRegressor), or a RandomForestRegressor for the mean"
     ),
-    "sklearn.model_selection._classification_threshold": (
-        "it applies a threshold to the output of a classifier. Pass that classifier, `.estimator_`"
+    "sksurv": (
+        "it is no sum of trees. Use a RandomSurvivalForest, ExtraSurvivalTrees or GradientBoostingSurvivalAnalysis"
+    ),
+    "sklearn.ensemble._forest.RandomTreesEmbedding": "its trees predict nothing. Pass a random forest",
+    "sklearn.ensemble._weight_boosting.AdaBoostRegressor": (
+        "it takes a weighted median of its trees, not their sum. Use gradient boosting"
     ),
     "sklearn.model_selection._search": "it searches for a model. Pass the best model, `.best_estimator_`",
     "sklearn.model_selection._search_successive_halving": (
         "it searches for a model. Pass the best model, `.best_estimator_`"
     ),
-    "sklearn.multiclass": "it has one model per class. Pass them one by one, `.estimators_`",
-    "sklearn.multioutput": "it has one model per target. Pass them one by one, `.estimators_`",
+    "sklearn.multiclass": (
+        "its models compare pairs of classes, or codes. Pass them one by one, `.estimators_`, or use a "
+        "OneVsRestClassifier"
+    ),
+    "sklearn.multiclass._ConstantPredictor": (
+        "all of its training rows, or none, had its label. Leave this label out, or train on rows that differ in it"
+    ),
+    "sklearn.multioutput": (
+        "each of its models takes the predictions of the others as features. Pass them one by one, `.estimators_`, or "
+        "use a MultiOutputRegressor or MultiOutputClassifier"
+    ),
 }
 # Classifiers of these packages accept only the labels 0 .. K-1.
 _CODED_LABELS = {"xgboost"}
@@ -66,28 +93,50 @@ _PROBABILITY_AVERAGES = (
     "sklearn.ensemble._bagging",
     "sklearn.ensemble._voting",
 )
+# Classifiers of these modules pass the labels on to the models that they wrap, and take the scores from them.
+_WRAPPERS = (
+    "sklearn.calibration",
+    "sklearn.model_selection._classification_threshold",
+    "sklearn.multiclass",
+    "sklearn.multioutput",
+)
+# Classifiers of these modules combine the predictions of their members.
+_COMBINED = ("sklearn.calibration", "sklearn.ensemble._stacking")
 
 
 def find_reader(model: Any) -> Callable[[Any], SourceModel] | None:
     """Return the reader of a model, or None if there is none.
 
-    The longest module path that is registered counts, of the model's class before its base classes.
+    The longest path that is registered counts, of the model's class before its base classes.
 
     Raises
     ------
     TypeError
         The model is known not to be a sum of trees.
     """
-    for klass in type(model).__mro__:
-        path = klass.__module__.split(".")
+    path = registered_path(type(model))
+    if path in UNSUPPORTED:
+        raise TypeError(f"cannot decompose a {type(model).__name__}: {UNSUPPORTED[path]}")
+    if path is None:
+        return None
+    read: Callable[[Any], SourceModel] = import_module(_READERS[path]).read
+    return read
+
+
+def registered_path(kind: type) -> str | None:
+    """Return the longest registered path of a class, or else of its base classes; None if there is none."""
+    for klass in kind.__mro__:
+        path = [*klass.__module__.split("."), klass.__name__]
         for depth in range(len(path), 0, -1):
             prefix = ".".join(path[:depth])
-            if prefix in UNSUPPORTED:
-                raise TypeError(f"cannot decompose a {type(model).__name__}: {UNSUPPORTED[prefix]}")
-            if prefix in _READERS:
-                read: Callable[[Any], SourceModel] = import_module(_READERS[prefix]).read
-                return read
+            if prefix in UNSUPPORTED or prefix in _READERS:
+                return prefix
     return None
+
+
+def declared_kinds() -> dict[str, tuple[ModelKind, ...]]:
+    """Return what every reader reads, by the module of the reader; this imports all libraries."""
+    return {module: import_module(module).READS for module in dict.fromkeys(_READERS.values())}
 
 
 def require_reader(model: Any) -> Callable[[Any], SourceModel]:
@@ -102,8 +151,8 @@ def require_reader(model: Any) -> Callable[[Any], SourceModel]:
             )
         raise TypeError(
             f"cannot read a {type(model).__name__} into leaves. Pass a tree ensemble: an XGBoost or LightGBM model or "
-            "booster, a CatBoost model, a tree, forest or boosting model of scikit-learn (or a voting or bagging "
-            "ensemble of these), a treelite model, or a random planted forest"
+            "booster, a CatBoost or NGBoost model, a tree, forest or boosting model of scikit-learn or scikit-survival "
+            "(or an ensemble of these), a treelite model, or a random planted forest"
         )
     return reader
 
@@ -134,14 +183,9 @@ def describe_subclass(model: Any) -> str | None:
     return None
 
 
-def predicting_steps(pipeline: Pipeline) -> list[Any]:
-    """Return the steps of a pipeline without the samplers of imbalanced-learn, which only draw rows in ``fit``."""
-    *steps, last = (step for _, step in pipeline.steps)
-    return [*(step for step in steps if not hasattr(step, "fit_resample")), last]
-
-
 def encodes_labels(model: Any) -> bool:
     """Return whether a classifier accepts any labels, since it encodes them itself."""
+    model = _wrapped(model)
     return not any(klass.__module__.partition(".")[0] in _CODED_LABELS for klass in type(model).__mro__)
 
 
@@ -150,3 +194,17 @@ def is_probability_average(model: Any) -> bool:
     return is_classifier(model) and any(
         klass.__module__.startswith(_PROBABILITY_AVERAGES) for klass in type(model).__mro__
     )
+
+
+def decides_by_margin(model: Any) -> bool:
+    """Return whether a classifier has a decision function: its margin is no probability, and of one target."""
+    if type(model).__module__.startswith(_COMBINED):
+        return False
+    return not is_probability_average(_wrapped(model)) and type(model).__module__ != "sklearn.multioutput"
+
+
+def _wrapped(model: Any) -> Any:
+    """Return the model inside wrappers that leave labels and scores to it."""
+    while type(model).__module__.startswith(_WRAPPERS):
+        model = inner_model(model)
+    return tree_model(model)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import IsolationForest, RandomTreesEmbedding
+from sklearn.ensemble import IsolationForest
 from sklearn.ensemble._gb import BaseGradientBoosting
 from sklearn.ensemble._iforest import _average_path_length
 from sklearn.utils import get_tags
@@ -19,17 +19,55 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._input import InputSpec
 from skglex._readers._nodes import Nodes, to_leaves
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Isolation, Response
+
+READS = (
+    ModelKind(
+        "scikit-learn",
+        (
+            "sklearn.tree.DecisionTreeRegressor",
+            "sklearn.tree.DecisionTreeClassifier",
+            "sklearn.tree.ExtraTreeRegressor",
+            "sklearn.tree.ExtraTreeClassifier",
+            "sklearn.ensemble.RandomForestRegressor",
+            "sklearn.ensemble.RandomForestClassifier",
+            "sklearn.ensemble.ExtraTreesRegressor",
+            "sklearn.ensemble.ExtraTreesClassifier",
+        ),
+        "prediction; for classifiers the probability",
+        "weighted rows",
+        "NaN, if the model accepts it",
+        "classifiers of several targets",
+    ),
+    ModelKind(
+        "imbalanced-learn",
+        ("imblearn.ensemble.BalancedRandomForestClassifier",),
+        "probability",
+        "weighted rows",
+        "NaN, if the model accepts it",
+    ),
+    ModelKind(
+        "scikit-learn",
+        ("sklearn.ensemble.GradientBoostingRegressor", "sklearn.ensemble.GradientBoostingClassifier"),
+        "raw score",
+        "weighted rows",
+        "none",
+        "``init=`` an estimator",
+    ),
+    ModelKind(
+        "scikit-learn",
+        ("sklearn.ensemble.IsolationForest",),
+        "mean path length",
+        "weighted rows",
+        "NaN, if the model accepts it",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:
     """Read a fitted tree, forest, gradient boosting or isolation forest."""
     check_is_fitted(model)
-    if isinstance(model, RandomTreesEmbedding):
-        raise TypeError(
-            "cannot decompose a RandomTreesEmbedding: its trees predict nothing. Pass a random forest"
-        )
     if isinstance(model, IsolationForest):
         return _read_isolation_forest(model)
     return _read_boosting(model) if isinstance(model, BaseGradientBoosting) else _read_forest(model)
@@ -48,9 +86,9 @@ def _read_forest(model: Any) -> SourceModel:
         (of_positive_class(tree.value[:, 0]) if classifies else tree.value[:, :, 0]) / len(trees)
         for tree in trees
     ]
-    return _read_trees(
+    return read_trees(
         model,
-        _join_trees(trees, values, base=np.zeros(values[0].shape[1])),
+        join_trees(trees, values, base=np.zeros(values[0].shape[1])),
         margin=partial(probability_margin if classifies else predict, model),
         output=partial(predict_proba if classifies else predict, model),
         link="probability" if classifies else "identity",
@@ -71,9 +109,9 @@ def _read_boosting(model: Any) -> SourceModel:
     link = "identity"
     if classifies:
         link = {"log_loss": "sigmoid", "exponential": "sigmoid 2"}[model.loss]
-    return _read_trees(
+    return read_trees(
         model,
-        _join_trees(
+        join_trees(
             trees,
             [model.learning_rate * tree.value[:, 0] for tree in trees],
             base=base,
@@ -96,7 +134,7 @@ def _read_isolation_forest(model: Any) -> SourceModel:
         depth + expected - 1.0
         for depth, expected in zip(model._decision_path_lengths, model._average_path_length_per_tree)
     ]
-    nodes = _join_trees(trees, [length[:, None] / len(trees) for length in lengths], base=np.zeros(1))
+    nodes = join_trees(trees, [length[:, None] / len(trees) for length in lengths], base=np.zeros(1))
     columns = np.concatenate(
         # The feature of a leaf is negative; 0 is as good, since nothing uses it.
         [features[np.maximum(tree.feature, 0)] for tree, features in zip(trees, model.estimators_features_)]
@@ -104,12 +142,13 @@ def _read_isolation_forest(model: Any) -> SourceModel:
     isolation = Isolation(
         path_length=float(_average_path_length([model.max_samples_])[0]), offset=float(model.offset_)
     )
-    return _read_trees(
+    return read_trees(
         model,
         replace(nodes, feature=columns),
         margin=partial(_path_length, model, isolation),
         output=partial(_score_samples, model),
         isolation=isolation,
+        spec=replace(tree_input(model), finite=False),
     )
 
 
@@ -118,7 +157,7 @@ def _path_length(model: Any, isolation: Isolation, X: Any) -> NDArray[np.float64
     return np.asarray(-np.log2(-model.score_samples(X)) * isolation.path_length)
 
 
-def _join_trees(
+def join_trees(
     trees: list[Any],
     values: list[NDArray[np.float64]],
     *,
@@ -155,35 +194,35 @@ def _join_trees(
     )
 
 
-def _read_trees(
+def read_trees(
     model: Any,
     nodes: Nodes,
     *,
     margin: Callable[[Any], NDArray[Any]],
     output: Callable[[Any], NDArray[Any]],
-    link: str = "identity",
-    isolation: Isolation | None = None,
-    second_class_on_ties: bool = False,
+    response: Response | None = None,
+    spec: InputSpec | None = None,
+    **described: Any,
 ) -> SourceModel:
-    """Read `tree_` arrays: values are cast to float32 and go left on ``x <= threshold``."""
-    finite: bool | Literal["allow-nan"] = "allow-nan" if get_tags(model).input_tags.allow_nan else True
+    """Read `tree_` arrays: values are cast to float32 and go left on ``x <= threshold``.
+
+    The response has the fields ``described``, and the classes of a classifier, unless it is given.
+    """
+    classes = model.classes_ if is_classifier(model) else None
     return SourceModel(
         ensemble=to_leaves(nodes, less_equal=True, as_float32=True),
-        input=InputSpec(
-            n_features=model.n_features_in_,
-            feature_names=names_of(model),
-            by_value=True,
-            finite=False if isolation else finite,
-        ),
+        input=spec or tree_input(model),
         margin=margin,
         output=output,
-        response=Response(
-            link=link,
-            n_outputs=len(nodes.base),
-            classes=model.classes_ if is_classifier(model) else None,
-            isolation=isolation,
-            second_class_on_ties=second_class_on_ties,
-        ),
+        response=response or Response(n_outputs=len(nodes.base), classes=classes, **described),
+    )
+
+
+def tree_input(model: Any) -> InputSpec:
+    """Return how a model of scikit-learn that keeps `tree_` arrays reads its input."""
+    finite: bool | Literal["allow-nan"] = "allow-nan" if get_tags(model).input_tags.allow_nan else True
+    return InputSpec(
+        n_features=model.n_features_in_, feature_names=names_of(model), by_value=True, finite=finite
     )
 
 

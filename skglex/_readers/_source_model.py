@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,32 @@ from skglex._input import InputSpec
 from skglex._leaves import LeafEnsemble
 from skglex._response import Response
 from skglex._utils import PlainState
+
+
+class ModelKind(NamedTuple):
+    """Declare what a reader reads, as a row of the table in the documentation; texts are reStructuredText.
+
+    Attributes
+    ----------
+    library : str
+    classes : tuple of str
+        The classes, with their public modules.
+    margin : str
+        What the components add up to.
+    cover : str
+        What path-dependent weights count.
+    missing : str
+        Which values are missing, and where they go.
+    refused : str
+        What is refused.
+    """
+
+    library: str
+    classes: tuple[str, ...]
+    margin: str
+    cover: str
+    missing: str
+    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,6 +62,8 @@ class SourceModel(PlainState):
         library has no offsets.
     with_missing : callable, or None
         For a model that does not store which value is missing: a function of this value, which reads the model again.
+    with_survival : callable, or None
+        For a survival model: a function of ``survival_output`` and ``times``, which reads the model again.
     """
 
     ensemble: LeafEnsemble
@@ -45,3 +73,4 @@ class SourceModel(PlainState):
     response: Response
     offset_replaces: NDArray[np.float64] | None = None
     with_missing: Callable[[float], SourceModel] | None = None
+    with_survival: Callable[[str, Any], SourceModel] | None = None

@@ -16,7 +16,7 @@ from skglex._input import InputSpec, column_values
 from skglex._leaves import LeafEnsemble
 from skglex._readers._nodes import Nodes, to_leaves
 from skglex._readers._pickling import register_treelite_pickling
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._response import Response, join_link
 
 if TYPE_CHECKING:
@@ -38,6 +38,17 @@ _NODE_FIELDS = (
 
 
 # -- the reader of treelite.Model -----------------------------------------------------------------
+
+READS = (
+    ModelKind(
+        "treelite",
+        ("treelite.Model",),
+        "the sum that GTIL computes",
+        "``sum_hess``, else ``data_count``",
+        "NaN",
+        "several targets of several classes each",
+    ),
+)
 
 
 def read(model: treelite.Model, missing: float = np.nan) -> SourceModel:

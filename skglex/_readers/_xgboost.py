@@ -14,13 +14,33 @@ import xgboost as xgb
 from numpy.typing import NDArray
 
 from skglex._input import InputSpec
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._readers._treelite import from_treelite
 from skglex._readers._xgboost_trees import booster_json, number_leaves, tree_section, trees_used_by_predict
 from skglex._response import Response
 
 _OLD_VECTOR_LEAVES = tuple(int(part) for part in xgb.__version__.split(".")[:2]) < (3, 1)
 _NO_CATEGORIES: dict[str, list[Any]] = {"enc": [], "feature_segments": [], "sorted_idx": []}
+
+READS = (
+    ModelKind(
+        "XGBoost",
+        (
+            "xgboost.XGBRegressor",
+            "xgboost.XGBClassifier",
+            "xgboost.XGBRanker",
+            "xgboost.XGBRFRegressor",
+            "xgboost.XGBRFClassifier",
+            "xgboost.Booster",
+            "xgboost.dask.DaskXGBRegressor",
+            "xgboost.dask.DaskXGBClassifier",
+        ),
+        "raw score (log-odds, logarithm of a mean, of a hazard ratio or of a time, one quantile per output, ...)",
+        "sums of hessians",
+        "NaN and ``missing=``, by default direction",
+        "``gblinear``; ``reg:expectileerror``, which treelite does not support",
+    ),
+)
 
 
 def read(model: Any, missing: float = np.nan) -> SourceModel:
@@ -71,10 +91,20 @@ def read(model: Any, missing: float = np.nan) -> SourceModel:
             link=link,
             n_outputs=ensemble.n_outputs,
             classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
+            output_labels=_levels(learner["objective"]) if ensemble.n_outputs > 1 else None,
         ),
         offset_replaces=ensemble.base,
         with_missing=None if wrapped else partial(read, model),
     )
+
+
+def _levels(objective: dict[str, Any]) -> list[float] | None:
+    """Return the levels of several quantiles or expectiles."""
+    for name in ("quantile", "expectile"):
+        if written := objective.get(f"{name}_loss_param", {}).get(f"{name}_alpha"):
+            # XGBoost writes the levels in float32.
+            return [float(f"{np.float32(level):.6g}") for level in str(written).strip("[]() ").split(",")]
+    return None
 
 
 def _without_cluster(model: Any) -> Any:

@@ -63,10 +63,22 @@ class Budgets:
         Number of background rows on which raw columns are permuted to trace them, beside rows with extreme values.
     named_values : int
         Number of distinct values of a raw column that a decomposer stores.
+    removed_values : int
+        Distinct values of removed features that are predicted with one by one, if the model combines them with others.
+    category_codes : int
+        Number of categories of one feature up to which each has a bin of its own, if a model stores sets of them.
     checked_conditions : int
         Limit of rows times leaf conditions in the additivity check of `fit`.
     html_look_ups : float
         Maximum number of look-ups that the HTML display of a decomposer performs: a second or two.
+    mixed_margins : int
+        Margins of mixed rows that one task computes at one time: 8 MB of float64.
+    coalition_margins : int
+        Margins of coalitions that one task computes at one time, so that they stay in cache: 256 KB of float64.
+    coalition_players : int
+        Maximum number of players whose coalitions are all computed, for SHAP values on the response scale.
+    picture_margins : float
+        Mixed rows whose responses a picture of one component needs: some seconds.
     ebm_cells : int
         Cells of the tables of one explainable boosting machine.
     """
@@ -96,8 +108,14 @@ class Budgets:
     traced_columns: int = 100
     traced_rows: int = 500
     named_values: int = 1000
+    removed_values: int = 1000
+    category_codes: int = 1000
     checked_conditions: int = 10**9
     html_look_ups: float = 3e8
+    mixed_margins: int = 1 << 20
+    coalition_margins: int = 1 << 15
+    coalition_players: int = 14
+    picture_margins: float = 3e8
     ebm_cells: int = 1 << 27
 
 

@@ -30,6 +30,7 @@ _DESCRIPTION: dict[str, type | tuple[type, ...]] = {
     "n_background": int,
     "classes": (list, type(None)),
     "second_class_on_ties": bool,
+    "threshold": float,
     "isolation": (list, type(None)),
 }
 _INPUT: dict[str, type | tuple[type, ...]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from skglex._input import LARGEST_ZERO, InputSpec
 from skglex._leaves import Grid, LeafEnsemble
+from skglex._mixed_rows import CellAxis
 from skglex._readers import SourceModel
 from skglex._response import Isolation, Response, split_link
 from skglex.export._debiased_forest import Forest, Splits, drop_removed_splits, forest_of_trees
@@ -18,6 +19,8 @@ from skglex.export._rebuild_trees import rebuild_trees
 
 # Categorical codes are looked up in a table whose length is the largest code, which must not exceed this.
 _MAX_CODE = 1_000_000
+# With cells, the exported model contains all trees once for each.
+_MAX_CELLS = 64
 
 
 def onnx_model(
@@ -26,6 +29,7 @@ def onnx_model(
     removed: NDArray[np.bool_] | None = None,
     leaf_weight: NDArray[np.float64] | None = None,
     strength: float = 1.0,
+    cells: tuple[CellAxis, NDArray[np.float64]] | None = None,
     input_dtype: DTypeLike = np.float64,
     zero_is_missing: bool = False,
     description: str = "",
@@ -58,6 +62,9 @@ def onnx_model(
     strength : float, default=1.0
         How much of the components of the removed features is taken out, from 0 (nothing) to 1 (all). Between 0 and
         1 the model contains every tree twice.
+    cells : tuple of CellAxis and ndarray of shape (n_cells,), optional
+        Values of the removed features, and their shares, instead of ``leaf_weight``. The model then contains all trees
+        once per cell, and averages the responses. It has no output ``margin``.
     input_dtype : dtype, default=float64
         Type of the input: float64, or float32 for a model that casts its input to float32.
     zero_is_missing : bool, default=False
@@ -75,7 +82,7 @@ def onnx_model(
     ------
     ValueError
         The model has no trees, its link, labels or categories have no counterpart in ONNX, or ``input_dtype`` would
-        round values that it compares in float64.
+        round values that it compares in float64. Or there are too many cells.
     """
     graph = Graph()
     ensemble, spec, response = source.ensemble, source.input, source.response
@@ -86,24 +93,71 @@ def onnx_model(
             "input_dtype=numpy.float32 would round the input, but this model compares in float64, so rows close to a "
             "threshold would go the other way. Use input_dtype=numpy.float64"
         )
+    x = _standardise(graph, "X", ensemble.grid.as_float32, spec, zero_is_missing)
+    nothing = np.zeros(len(ensemble.grid.features), dtype=bool)
+    inputs = [("X", input_dtype, [None, spec.n_features])]
+    if cells is not None:
+        terms = []
+        if strength < 1:
+            terms.append((1 - strength, _add_margin(graph, x, source, [(nothing, ensemble.value)])))
+        if strength > 0:
+            for share, part in _parts_by_cell(source, *cells):
+                terms.append((strength * share, _add_margin(graph, x, source, [part])))
+        total = _weighted_sum(
+            graph, [(weight, _respond(graph, margin, response)) for weight, margin in terms]
+        )
+        return graph.model(inputs, _add_outputs(graph, total, response), description, metadata or {})
     if (removed is None) != (leaf_weight is None):
         raise ValueError("pass removed and leaf_weight together, or neither")
     # Each part is a sum of all trees: the features that it does not use, and its leaf values.
     parts = []
     if removed is None or strength < 1:
-        nothing = np.zeros(len(ensemble.grid.features), dtype=bool)
         parts.append((nothing, ensemble.value * (1.0 if removed is None else 1 - strength)))
     if removed is not None and leaf_weight is not None and strength > 0:
         parts.append((removed, ensemble.value * (strength * leaf_weight)[:, None]))
-
-    x = _standardise(graph, "X", ensemble.grid.as_float32, spec, zero_is_missing)
-    sums = [_add_trees(graph, x, ensemble, unused, value, spec) for unused, value in parts]
-    total = graph.add("Add", *sums) if len(sums) == 2 else sums[0]
-    base = graph.constant(ensemble.base.reshape(1, -1))
-    margin = graph.add("Add", total, base, name="margin")
-    outputs = [*_add_outputs(graph, margin, response), ("margin", np.float64, [None, ensemble.n_outputs])]
-    inputs = [("X", input_dtype, [None, spec.n_features])]
+    margin = _add_margin(graph, x, source, parts, name="margin")
+    outputs = _add_outputs(graph, _respond(graph, margin, response), response)
+    outputs.append(("margin", np.float64, [None, ensemble.n_outputs]))
     return graph.model(inputs, outputs, description, metadata or {})
+
+
+# A part of a margin: the features that its trees do not use, and the values of their leaves.
+_Part = tuple[NDArray[np.bool_], NDArray[np.float64]]
+
+
+def _parts_by_cell(
+    source: SourceModel, axis: CellAxis, shares: NDArray[np.float64]
+) -> Iterator[tuple[float, _Part]]:
+    """Yield the share of every cell, and the leaves that hold at it without their conditions on removed features."""
+    ensemble = source.ensemble
+    if axis.n_cells > _MAX_CELLS:
+        raise ValueError(
+            f"cannot export to ONNX: the removed features have {axis.n_cells:,} different combinations of values in "
+            "the background, and with scale='response' the exported model contains all trees once for each. At most "
+            f"{_MAX_CELLS} are supported. Remove fewer features, pass a smaller background, or use scale='margin'"
+        )
+    removed = np.isin(np.arange(len(ensemble.grid.features)), axis.used_features)
+    for cell, share in enumerate(shares.tolist()):
+        yield share, (removed, ensemble.value * axis.holds_at(cell)[:, None])
+
+
+def _add_margin(
+    graph: Graph, x: str, source: SourceModel, parts: list[_Part], name: str | None = None
+) -> str:
+    """Add the sum of the trees of all parts, and the base."""
+    ensemble = source.ensemble
+    sums = [_add_trees(graph, x, ensemble, unused, value, source.input) for unused, value in parts]
+    total = graph.add("Add", *sums) if len(sums) == 2 else sums[0]
+    return graph.add("Add", total, graph.constant(ensemble.base.reshape(1, -1)), name=name)
+
+
+def _weighted_sum(graph: Graph, terms: list[tuple[float, str]]) -> str:
+    """Add the sum of some values of one shape, with weights."""
+    total = ""
+    for weight, values in terms:
+        term = graph.add("Mul", values, graph.constant(np.float64(weight)))
+        total = graph.add("Add", total, term) if total else term
+    return total
 
 
 def _standardise(graph: Graph, x: str, as_float32: bool, spec: InputSpec, zero_is_missing: bool) -> str:
@@ -255,11 +309,17 @@ def _test(number: int, splits: Splits, column: dict[int, int], grid: Grid) -> tu
 # -- the outputs ----------------------------------------------------------------------------------
 
 
-def _add_outputs(graph: Graph, margin: str, response: Response) -> list[tuple[str, Any, list[int | None]]]:
-    """Add the outputs other than the margin; return their names, types and shapes."""
-    output = _inverse_link(graph, response.link, margin, response.n_outputs)
+def _respond(graph: Graph, margin: str, response: Response) -> str:
+    """Add the response of a margin: the inverse link, or the scores of an isolation forest."""
     if response.isolation is not None:
-        _score(graph, margin, response.isolation)
+        return _score(graph, margin, response.isolation)
+    return _inverse_link(graph, response.link, margin, response.n_outputs)
+
+
+def _add_outputs(graph: Graph, output: str, response: Response) -> list[tuple[str, Any, list[int | None]]]:
+    """Add the outputs other than the margin; return their names, types and shapes."""
+    if response.isolation is not None:
+        _add_outliers(graph, output, response.isolation)
         return [("label", np.int64, [None, 1]), ("scores", np.float64, [None, 1])]
     if response.classes is None:
         graph.add("Identity", output, name="variable")
@@ -284,6 +344,7 @@ def _inverse_link(graph: Graph, link: str, margin: str, n_outputs: int) -> str:
         "softmax": lambda: graph.add("Softmax", margin, axis=1),
         "hinge": lambda: graph.cast(graph.add("Greater", margin, graph.constant(np.float64(0))), np.float64),
         "mean_variance": lambda: _mean_variance(graph, margin),
+        "scaled_sigmoid": lambda: _scaled_sigmoid(graph, margin),
         "max_index": lambda: graph.cast(graph.add("ArgMax", margin, axis=1, keepdims=1), np.float64),
     }
     if name not in links:
@@ -309,6 +370,12 @@ def _mean_variance(graph: Graph, margin: str) -> str:
     return graph.add("Where", graph.constant(np.array([[True, False]])), margin, variance)
 
 
+def _scaled_sigmoid(graph: Graph, margin: str) -> str:
+    """Scale the sigmoids of several classes to sum to 1."""
+    p = graph.add("Sigmoid", margin)
+    return graph.add("Div", p, graph.add("ReduceSum", p, graph.constant([1], np.int64), keepdims=1))
+
+
 def _probability(graph: Graph, margin: str, n_outputs: int) -> str:
     """Clip to [0, 1]; scale several classes to sum to 1, or make all equal if all are 0."""
     zero, one = (graph.constant(np.float64(bound)) for bound in (0, 1))
@@ -322,15 +389,19 @@ def _probability(graph: Graph, margin: str, n_outputs: int) -> str:
     )
 
 
-def _score(graph: Graph, margin: str, isolation: Isolation) -> None:
-    """Add the decision function of an isolation forest, and the label: -1 if it is negative, otherwise 1."""
-    zero, one, two = (graph.constant(np.float64(value)) for value in (0, 1, 2))
+def _score(graph: Graph, margin: str, isolation: Isolation) -> str:
+    """Add the scores of an isolation forest, ``-2 ** (-margin / path_length)``."""
     length = isolation.path_length
     # Without a path length all margins are 0, and all rows score -1/2.
     factor, shift = (graph.constant(np.float64(v)) for v in ((-1 / length, 0) if length else (0, -1)))
-    power = graph.add("Pow", two, graph.add("Add", graph.add("Mul", margin, factor), shift))
-    offset = graph.constant(np.float64(-isolation.offset))
-    scores = graph.add("Sub", offset, power, name="scores")
+    exponent = graph.add("Add", graph.add("Mul", margin, factor), shift)
+    return graph.add("Neg", graph.add("Pow", graph.constant(np.float64(2)), exponent))
+
+
+def _add_outliers(graph: Graph, score: str, isolation: Isolation) -> None:
+    """Add the decision function of an isolation forest, and the label: -1 if it is negative, otherwise 1."""
+    zero, one, two = (graph.constant(np.float64(value)) for value in (0, 1, 2))
+    scores = graph.add("Sub", score, graph.constant(np.float64(isolation.offset)), name="scores")
     outlier = graph.cast(graph.add("Less", scores, zero), np.float64)
     label = graph.add("Sub", one, graph.add("Mul", two, outlier))
     graph.add("Identity", graph.cast(label, np.int64), name="label")
@@ -361,6 +432,12 @@ def _classify(graph: Graph, output: str, labels: NDArray[Any], response: Respons
         other = graph.add("Sub", graph.constant(np.float64(1)), output)
         output = graph.add("Concat", other, output, axis=1)
     graph.add("Identity", output, name="probabilities")
+    if response.threshold != 0.5:
+        compare = "GreaterOrEqual" if response.second_class_on_ties else "Greater"
+        second = graph.add(compare, output, graph.constant(np.array([[np.inf, response.threshold]])))
+        best = graph.add("ArgMax", graph.cast(second, np.int64), axis=1, keepdims=0)
+        graph.add("Gather", graph.constant(labels), best, axis=0, name="label")
+        return
     last = int(response.second_class_on_ties and response.binary)
     best = graph.add("ArgMax", output, axis=1, keepdims=0, select_last_index=last)
     graph.add("Gather", graph.constant(labels), best, axis=0, name="label")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def onnx_metadata(
-    fitted: FittedModel, *, removed: list[str], strength: float, weighting: str
+    fitted: FittedModel, *, removed: list[str], strength: float, weighting: str, scale: str
 ) -> tuple[str, dict[str, Any]]:
     """Return the description and the metadata of a debiased model.
 
@@ -23,6 +23,8 @@ def onnx_metadata(
         How much of their components is taken out.
     weighting : str
         How they are averaged out.
+    scale : str
+        The scale on which they are averaged out.
 
     Returns
     -------
@@ -44,7 +46,7 @@ def onnx_metadata(
     }
     sentences = [
         f"{type(fitted.model).__name__} without the effects of {', '.join(removed)} (FeatureRemover of skglex, "
-        f"strength={strength}, weighting={weighting!r}).",
+        f"strength={strength}, weighting={weighting!r}, scale={scale!r}).",
         "X has the columns in feature_names of the metadata, in this order.",
     ]
     if steps:

@@ -191,10 +191,16 @@ def _measure_remainder(view: Explained) -> float | None:
 def _write_response(view: Explained) -> dict[str, Any]:
     """Return how the margin becomes a prediction."""
     response, isolation = view.source.response, view.source.response.isolation
+    if not response.is_named:
+        raise ValueError(
+            f"cannot save the components of a {type(view.fitted.model).__name__}, whose predictions no named link "
+            "computes from its margin. Use pickle or skops"
+        )
     classes = getattr(view.estimator, "classes_", None)
     return {
         "classes": None if classes is None else _plain_labels(list(classes)),
         "second_class_on_ties": response.second_class_on_ties,
+        "threshold": response.threshold,
         "isolation": None if isolation is None else [isolation.path_length, isolation.offset],
     }
 

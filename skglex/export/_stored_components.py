@@ -176,7 +176,7 @@ class StoredComponents:
         """Return what inspection and plots may use."""
         source: Any = SourceModel(None, self._spec, None, None, self._response)  # type: ignore[arg-type]
         fitted = StoredModel(self, source, self._grid, n_background=self._n_background, sparse=self._sparse)
-        return stored_view(self, self._listed, fitted, self._groups)
+        return stored_view(self, self._listed, fitted, self._groups, self._names)
 
     def __getattr__(self, name: str) -> Any:
         # Only attributes that are missing come here. Those of a decomposer are explained.
@@ -318,7 +318,7 @@ class StoredComponents:
         """
         margin = self._margin(X)
         if self._response.isolation is not None:
-            return self._response.outliers(margin)
+            return self._response.outliers(self._response.scores(margin))
         return self._response.predict(self._response.output(margin))
 
     @available_if(_classifies)
@@ -340,7 +340,7 @@ class StoredComponents:
         RemainderWarning
             ``complete`` is False. The result lacks the components that were left out.
         """
-        return self._response.probabilities(self._response.output(self._margin(X)))
+        return np.asarray(self._response.probabilities(self._response.output(self._margin(X))))
 
     def feature_axis(self, feature: str | int) -> Axis:
         """Return all bins of a feature that the components distinguish.
@@ -512,6 +512,8 @@ def _read_response(description: dict[str, Any], n_outputs: int) -> Response:
         classes=None if classes is None else np.array(classes),
         isolation=None if isolation is None else Isolation(*map(float, isolation)),
         second_class_on_ties=description["second_class_on_ties"],
+        threshold=description["threshold"],
+        output_labels=description["outputs"] if description["classes"] is None else None,
     )
 
 

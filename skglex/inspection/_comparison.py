@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from skglex._utils import rows_at_a_time
 from skglex.inspection._comparable import check_comparable, decompose
 from skglex.inspection._results import Result, by_size
 from skglex.inspection._tables import as_table, label_columns
-from skglex.plotting import PartsDisplay
+
+if TYPE_CHECKING:
+    from skglex.plotting import PartsDisplay
 
 _INTERCEPT, _REMAINDER = "intercept", "remainder"
 _MEAN = "mean"

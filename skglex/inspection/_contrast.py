@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from skglex._decomposition import Explained, explained, pair_shapley, row_values
 from skglex._utils import check_memory
 from skglex.inspection._results import Result
 from skglex.inspection._tables import as_table, label_columns
-from skglex.plotting import WaterfallDisplay
+
+if TYPE_CHECKING:
+    from skglex.plotting import WaterfallDisplay
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -123,6 +125,8 @@ class Contrast(Result):
         WaterfallDisplay
             The display, with the figure and axes as attributes.
         """
+        from skglex.plotting import WaterfallDisplay
+
         options = {"output": output, "k": k, "target": target, "units": units, "ax": ax}
         return WaterfallDisplay.from_contrast(self, row, **options)
 

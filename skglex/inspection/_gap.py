@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,9 @@ from skglex._input import iter_binned
 from skglex.inspection._group_difference import check_groups
 from skglex.inspection._results import Result
 from skglex.inspection._tables import as_table, label_columns
-from skglex.plotting import PartsDisplay
+
+if TYPE_CHECKING:
+    from skglex.plotting import PartsDisplay
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight
 from skglex._decomposer import GlexDecomposer
 from skglex._decomposition import explained
 from skglex._input import as_numpy, take_rows
-from skglex._prefit import resolve_estimator, unwrap_frozen
+from skglex._prefit import resolve_estimator
 from skglex._utils import warn_user
 from skglex.components import Component
 from skglex.inspection._cells import Cells, cells_of
@@ -554,7 +554,7 @@ class _Task:
         """Fit on some rows, and evaluate the components."""
         order = max(map(len, points.features))
         params: dict[str, Any] = {"max_interaction": order, "remainder": False, "check_additivity": False}
-        if not isinstance(unwrap_frozen(self._estimator), Pipeline):
+        if not isinstance(self._estimator, Pipeline):
             # A pipeline may name its columns anew on every sample.
             params["features"] = list(dict.fromkeys(name for names in points.features for name in names))
         return points.evaluate(self.fit(rows, **params))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition import explained
-from skglex.plotting import PartsDisplay
+
+if TYPE_CHECKING:
+    from skglex.plotting import PartsDisplay
 
 # Rows of the table that a result shows.
 _SHOWN_ROWS = 10
@@ -60,6 +62,8 @@ class Result(ABC):
         self, lines: list[str], parts: dict[str, NDArray[np.float64]], title: str, **options: Any
     ) -> PartsDisplay:
         """Draw lines of one output; ``parts`` have the shape (n_lines, n_outputs)."""
+        from skglex.plotting import PartsDisplay
+
         position = explained(self.decomposer, removers=True).output_position(options["output"], "output")
         drawn = {name: values[:, position] for name, values in parts.items()}
         return PartsDisplay.from_parts(self.decomposer, lines, drawn, title=title, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,9 @@ from skglex._leaves import BackgroundLike
 from skglex.inspection._comparable import on_same_background
 from skglex.inspection._results import Result, by_size
 from skglex.inspection._tables import as_table, label_columns
-from skglex.plotting import PartsDisplay
+
+if TYPE_CHECKING:
+    from skglex.plotting import PartsDisplay
 
 _INTERCEPT, _REMAINDER = "intercept", "remainder"
 

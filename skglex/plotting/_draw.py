@@ -267,11 +267,11 @@ def _hatch_uncertain(ax: Any, panel: Panel) -> None:
         if view.missing and not view.levels:
             uncertain = np.insert(uncertain, len(view.drawn), False, axis=i)
     x, y = (np.asarray(_all_borders(view)) for view in panel.views)
-    i, j = np.nonzero(uncertain)
-    left, right, bottom, top = x[i], x[i + 1], y[j], y[j + 1]
-    corners = [[left, bottom], [right, bottom], [right, top], [left, top]]
-    style = {"facecolors": "none", "edgecolors": "0.35", "hatch": "////", "linewidths": 0, "zorder": 3}
-    ax.add_collection(PolyCollection(np.array(corners).transpose(2, 0, 1), gid="band", **style))
+    along, up = np.nonzero(uncertain)
+    left, right, bottom, top = x[along], x[along + 1], y[up], y[up + 1]
+    corners = np.array([[left, bottom], [right, bottom], [right, top], [left, top]]).transpose(2, 0, 1)
+    style: dict[str, Any] = {"facecolors": "none", "edgecolors": "0.35", "hatch": "////", "linewidths": 0}
+    ax.add_collection(PolyCollection(list(corners), zorder=3, gid="band", **style))
 
 
 def _all_borders(view: AxisView) -> Any:

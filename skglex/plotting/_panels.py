@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,14 @@ from numpy.typing import NDArray
 
 from skglex._decomposition import explained
 from skglex.components import Component
-from skglex.plotting._axis_cells import AxisCells, Rows, cells_of_component, component_values
+from skglex.plotting._axis_cells import (
+    AxisCells,
+    Rows,
+    cells_of_component,
+    cells_of_player,
+    component_values,
+    response_values,
+)
 from skglex.plotting._axis_view import AxisView, view_axis
 
 # Features with more levels are not drawn as lines, and not all their levels become panels.
@@ -51,7 +59,7 @@ class Panel:
 
 def make_panels(
     decomposer: Any,
-    component: Component,
+    component: Component | list[str],
     output: int,
     *,
     rows: Rows | None,
@@ -61,35 +69,27 @@ def make_panels(
 ) -> list[Panel]:
     """Return the panels of one component; ``rows`` set ranges and labels, ``drawn`` become points.
 
-    ``tables`` are the values to draw and the ends of a band, in the shape of the component's table with the outputs
-    last.
+    A list of features stands for their component on the scale of the response. ``tables`` are the values to draw and
+    the ends of a band, in the shape of the component's table with the outputs last.
     """
-    axes = cells_of_component(decomposer, component)
-    if len(axes) > 3:
-        raise ValueError(
-            f"the component {component.name!r} depends on {len(axes)} columns, but at most three can be drawn. Choose "
-            "a component of fewer features; a group is drawn along one axis if its columns come from one raw column "
-            "or are one-hot encoded"
-        )
-    values = component_values(explained(decomposer), component, axes)[..., output]
-    ends = [] if tables is None else _ends_of_cells(component, axes, tables, output)
+    if isinstance(component, list):
+        features = component
+        axes, values, height = _on_response(decomposer, features, drawn)
+    else:
+        features = list(component.features)
+        axes, values, height = _on_margin(decomposer, component, drawn)
+    values, ends = values[..., output], []
     if tables is not None:
-        # Cells without rows are not resampled: there the component is drawn as it is.
-        values = np.where(np.isnan(ends[0]), values, ends[0])
-        ends = [np.where(np.isnan(end), values, end) for end in ends[1:]]
+        values, *ends = _resampled_cells(component, axes, values, tables, output)
+    height = None if height is None else height[:, output]
     views = [view_axis(axis, rows, missing, _strength(values, axes, i)) for i, axis in enumerate(axes)]
     for i, view in enumerate(views):
-        values = view.summarize(values, i)
-        ends = [view.summarize(end, i) for end in ends]
-    height = None
-    if drawn is not None:
-        height = component.evaluate(drawn.X)
-        height = height if height.ndim == 1 else height[:, output]
-    title = " × ".join(component.features)
-    if len(axes) == len(component.features):
+        values, *ends = (view.summarize(part, i) for part in (values, *ends))
+    title = " × ".join(features)
+    if len(axes) == len(features):
         title = " × ".join(axis.feature for axis in axes)
     if len(axes) < 3:
-        return [_panel(title, views, [values, *ends], drawn, height, None)]
+        return [new_panel(title, views, values, drawn, height, None, ends=ends)]
     split = _split_axis(views)
     rest = [view for i, view in enumerate(views) if i != split]
     panels = []
@@ -97,31 +97,65 @@ def make_panels(
         view = views[split]
         inside = None if drawn is None else view.cell_of(drawn) == cell
         label = f"{view.feature}: {view.cell_labels[cell]}"
-        panels.append(
-            _panel(
-                title,
-                rest,
-                [np.take(part, cell, axis=split) for part in (values, *ends)],
-                drawn,
-                height,
-                inside,
-                subtitle=label,
-            )
-        )
+        part, *ends_of_part = (np.take(of_all, cell, axis=split) for of_all in (values, *ends))
+        panels.append(new_panel(title, rest, part, drawn, height, inside, subtitle=label, ends=ends_of_part))
     return [panels[0], *(replace(panel, continues=True) for panel in panels[1:])]
 
 
-def _ends_of_cells(
-    component: Component, axes: list[AxisCells], tables: list[NDArray[np.float64]], output: int
+# The axes of a component, its values of shape (n_cells, ..., n_outputs), and of shape (n_rows, n_outputs) at rows.
+_Component = tuple[list[AxisCells], NDArray[np.float64], NDArray[np.float64] | None]
+
+
+def _on_margin(decomposer: Any, component: Component, drawn: Rows | None) -> _Component:
+    axes = cells_of_component(decomposer, component)
+    _check_number(axes, component.name)
+    height = None if drawn is None else component.evaluate(drawn.X)
+    if height is not None and height.ndim == 1:
+        height = height[:, None]
+    return axes, component_values(explained(decomposer), component, axes), height
+
+
+def _on_response(decomposer: Any, features: list[str], drawn: Rows | None) -> _Component:
+    view = explained(decomposer)
+    # The response changes at all thresholds of a feature, not only at those of leaves with all features.
+    by_player = [cells_of_player(decomposer, name) for name in features]
+    axes = [axis for own in by_player for axis in own]
+    _check_number(axes, view.estimator.separator.join(features))
+    height = None
+    if drawn is not None:
+        players = tuple(view.groups.names.index(name) for name in features)
+        height = view.response_scale.components([players], drawn.bins, view.execution)[:, 0].T
+    return axes, response_values(view, by_player), height
+
+
+def _resampled_cells(
+    component: Any,
+    axes: list[AxisCells],
+    values: NDArray[np.float64],
+    tables: list[NDArray[np.float64]],
+    output: int,
 ) -> list[NDArray[np.float64]]:
-    """Return numbers of every bin of a component's table for the cells of a picture."""
+    """Return the values and the ends of a band in the cells of a picture, from those in the bins of the table.
+
+    Bins without rows are not resampled: there the component is drawn as it is.
+    """
     table_bins = [axis.table_bins for axis in axes if axis.table_bins is not None]
     if len(table_bins) < len(axes):
         raise ValueError(
             f"the component {component.name!r} is drawn along raw columns, for which there are no bands. Draw it "
             "without bands"
         )
-    return [table[..., output][np.ix_(*table_bins)] for table in tables]
+    parts = [table[..., output][np.ix_(*table_bins)] for table in tables]
+    return [np.where(np.isnan(part), values, part) for part in parts]
+
+
+def _check_number(axes: list[AxisCells], name: str) -> None:
+    if len(axes) > 3:
+        raise ValueError(
+            f"the component {name!r} depends on {len(axes)} columns, but at most three can be drawn. Choose a "
+            "component of fewer features; a group is drawn along one axis if its columns come from one raw column or "
+            "are one-hot encoded"
+        )
 
 
 def _strength(values: NDArray[np.float64], axes: list[AxisCells], along: int) -> NDArray[np.float64]:
@@ -135,20 +169,22 @@ def _strength(values: NDArray[np.float64], axes: list[AxisCells], along: int) ->
     return strength * shares if shares.sum() > 0 else strength
 
 
-def _panel(
+def new_panel(
     title: str,
     views: list[AxisView],
-    parts: list[NDArray[np.float64]],
+    values: NDArray[np.float64],
     drawn: Rows | None,
     height: NDArray[np.float64] | None,
     inside: NDArray[np.bool_] | None,
     subtitle: str = "",
+    ends: Sequence[NDArray[np.float64]] = (),
 ) -> Panel:
+    """Choose how to draw values over one or two axes, and which of the rows are points."""
     if len(views) == 1:
         kind = "bars" if views[0].levels else "steps"
     else:
         if _should_swap(views[0], views[1]):
-            views, parts = views[::-1], [part.T for part in parts]
+            views, values, ends = views[::-1], values.T, [end.T for end in ends]
         x, y = views
         kind = "map"
         if y.levels and len(y.cells) <= _MAX_LINES:
@@ -163,8 +199,8 @@ def _panel(
         visible = np.isfinite(x_position) & np.isfinite(y_position)
         visible = visible if inside is None else visible & inside
         points = x_position[visible], y_position[visible]
-    band = (parts[1], parts[2]) if len(parts) > 1 else None
-    return Panel(title, kind, tuple(views), parts[0], points, subtitle=subtitle, band=band)
+    band = (ends[0], ends[1]) if len(ends) else None
+    return Panel(title, kind, tuple(views), values, points, subtitle=subtitle, band=band)
 
 
 def group_offsets(n: int) -> tuple[float, NDArray[Any]]:

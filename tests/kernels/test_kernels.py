@@ -260,7 +260,9 @@ KERNELS = [
 ]
 TESTS = [ROOT / "tests" / "export" / "test_debiased_forest.py"]
 TESTS += [
-    path for folder in ("kernels", "leaves", "planted") for path in (ROOT / "tests" / folder).rglob("*.py")
+    path
+    for folder in ("kernels", "leaves", "mixed_rows", "planted")
+    for path in (ROOT / "tests" / folder).rglob("*.py")
 ]
 
 

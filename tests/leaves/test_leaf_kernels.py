@@ -234,9 +234,14 @@ def test_group_leaves(plain):
             raise AssertionError("the leaf's condition has no bit")
 
 
+@pytest.mark.parametrize("by_state", [False, True])
 @weightings
-def test_coalition_weights(plain, players, weighting):
-    """Test `coalitions_from_ratios` (`multiply_ratios`), and `pattern_histogram` with `coalitions_from_histogram`."""
+def test_coalition_weights(plain, players, weighting, by_state, monkeypatch):
+    """Test `coalitions_from_ratios` (`multiply_ratios`), and `pattern_histogram` with `coalitions_from_histogram`.
+
+    For a large background, `coalitions_by_state` takes the place of the last two.
+    """
+    monkeypatch.setattr(_empirical, "_ROWS_TO_COUNT", 0 if by_state else np.inf)
     groups = group_patterns(plain.ensemble)
     games = LeafGames(plain.ensemble, players, groups)
     for first in {0, groups.n_groups // 2}:

@@ -31,6 +31,8 @@ from tests.support.oracles import (
     check_game,
     check_single_components,
     game_components,
+    shapley_interactions,
+    shapley_values,
     total,
 )
 
@@ -57,11 +59,12 @@ class ReaderContract:
     # The features that the remover removes.
     removed = (1, 3)
     # Names of models: without node covers, without an oracle for paths, without outputs that a remover could give,
-    # and without ONNX export.
+    # without ONNX export, and without outputs whose mean has a meaning.
     without_cover = ()
     without_walk = ()
     without_output = ()
     without_onnx = ()
+    without_response = ()
     # Names of models whose SHAP values the library computes.
     explained = ()
     # Names of models that are saved and loaded, and of those whose partial dependence scikit-learn computes.
@@ -106,6 +109,10 @@ class ReaderContract:
         """Return the output of a model, or of a remover of its features: probabilities, else the prediction."""
         method = "predict_proba" if hasattr(estimator, "predict_proba") else "predict"
         return np.asarray(getattr(estimator, method)(rows), dtype=float).reshape(np.shape(rows)[0], -1)
+
+    def response(self, estimator, rows):
+        """Return what is averaged on the response scale."""
+        return self.output(estimator, rows)
 
     def coded(self, model, rows):
         """Return rows as an exported ONNX model takes them."""
@@ -156,6 +163,9 @@ class ReaderContract:
             "test_removed_features_have_no_effect": [
                 name for name in models if name not in self.without_output
             ],
+            "test_response_scale_averages_the_output": [
+                name for name in models if name not in (*self.without_output, *self.without_response)
+            ][::3],  # One mixes many rows, and readers only differ in the margin.
             "test_onnx_computes_the_same": [name for name in models if name not in self.without_onnx],
         }.get(metafunc.definition.name, list(models))
         if "name" in metafunc.fixturenames:
@@ -300,6 +310,34 @@ class ReaderContract:
             changed = few.copy()
             changed[:, removed] = value
             assert_array_equal(remover.margin(changed), margin)
+
+    def test_response_scale_averages_the_output(self, name, model_of):
+        model, d = model_of(name), self.X.shape[1]
+        rows, background = self.some_rows(model, 3, 6), self.some_rows(model, 8, 7)
+        weight = np.arange(1.0, len(background) + 1)
+        decomposer = GlexDecomposer(model, max_interaction=1).fit(background, sample_weight=weight)
+        game = brute_force_game(lambda Z: self.response(model, Z), rows, background, weight)
+        float32 = self.float32 or self.tolerance(name, model, decomposer) > 1e-7
+        bound = (1e-5 if float32 else 1e-12) * max(1.0, *(np.abs(values).max() for values in game.values()))
+
+        def check(found, expected, factor):
+            found = np.reshape(found, (*expected.shape[:-1], -1))
+            # A binary classifier has two probabilities, but one response.
+            assert_allclose(found, expected[..., -found.shape[-1] :], rtol=0, atol=factor * bound)
+
+        components = game_components(game)
+        response = {"scale": "response"}
+        check(decomposer.shap_values(rows, **response), shapley_values(components, d), 2)
+        check(decomposer.shap_interaction_values(rows, **response), shapley_interactions(components, d), 4)
+        every = tuple(range(d))
+        for features in ((), (0,), every[1:], every[:2], every):
+            check(decomposer.partial_dependence(list(features), rows, **response), game[features], 1)
+        kept = tuple(j for j in range(d) if j not in self.removed)
+        for strength in (1.0, 0.25):
+            remover = FeatureRemover(model, list(self.removed), strength=strength, **response)
+            remover.fit(background, sample_weight=weight)
+            mixed = strength * game[kept] + (1 - strength) * game[every]
+            check(self.response(remover, rows), mixed, 1)
 
     def test_onnx_computes_the_same(self, name, model_of, run_onnx):
         model = model_of(name)

@@ -20,7 +20,7 @@ from sklearn.tree import (
 
 from skglex import FeatureRemover, GlexDecomposer
 from skglex._leaves._grid import Grid
-from skglex._readers._averages import last_left
+from skglex._readers._combined import last_left
 from tests.readers.sklearn_models import (
     BINARY,
     EXACT,

@@ -77,6 +77,11 @@ class TestContract(ReaderContract):
             return np.column_stack([estimator.score_samples(rows), estimator.decision_function(rows)])
         return super().output(estimator, rows)
 
+    def response(self, estimator, rows):
+        if hasattr(estimator, "score_samples"):
+            return estimator.score_samples(rows)[:, None]
+        return super().response(estimator, rows)
+
     def coded(self, model, rows):
         """Replace categories by their codes, unknown ones by NaN."""
         rows = rows.copy()

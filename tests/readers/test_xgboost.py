@@ -163,6 +163,7 @@ class TestContract(ReaderContract):
     without_walk = VECTOR_LEAVES
     explained = ("squared error", "poisson", "multi-class", "dart", "early", "exact")
     explained += ("vector leaves",) if VERSION >= (3, 4) else ()
+    without_response = ("softmax booster",)
     without_onnx = ("several labels", *(name for name in MODELS if "no trees" in name))
     saved = ("binary", "multi-class", "dart", "early", "vector leaves", "missing=-999", "no trees")
     dependence = ("squared error", "quantile", "early")

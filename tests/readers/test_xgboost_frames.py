@@ -256,3 +256,25 @@ def test_names_with_colons_brackets_and_spaces():
         GlexDecomposer(model, max_interaction=None).fit(clash)
     names = GlexDecomposer(model, separator=" x ", max_interaction=None).fit(clash).get_feature_names_out()
     assert {"a:b", "a x b"} <= set(names)
+
+
+class SparkModel:
+    """Stand in for a model of xgboost.spark, which needs Java; it holds an ordinary one."""
+
+    __module__ = "xgboost.spark.core"
+
+    def __init__(self, model):
+        self._xgb_sklearn_model = model
+
+
+def test_models_of_spark_are_read_as_the_model_inside():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    X[rng.random(X.shape) < 0.1] = -999.0
+    model = xgb.XGBClassifier(n_estimators=3, missing=-999.0).fit(X, X[:, 0] > X[:, 1])
+    spark = SparkModel(model)
+    np.testing.assert_array_equal(
+        GlexDecomposer(spark).fit(X).transform(X), GlexDecomposer(model).fit(X).transform(X)
+    )
+    remover = FeatureRemover(spark, [0], strength=0.0).fit(X)
+    np.testing.assert_array_equal(remover.predict(X), model.predict(X))

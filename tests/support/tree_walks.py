@@ -29,7 +29,12 @@ class Node(NamedTuple):
 
 def game(model, X, margin):
     """Return v_S(x): splits on S go x's way, others both ways by cover. The rest of the margin is the base score."""
-    trees = list(read(model))
+    return game_of_trees(read(model), X, margin)
+
+
+def game_of_trees(trees, X, margin):
+    """Return the game of trees that were read before."""
+    trees = list(trees)
 
     def expected(node, kept):
         if node.left is None:
