@@ -11,6 +11,7 @@ from skglex.inspection._importance import component_importance, feature_importan
 from skglex.inspection._monotonicity import monotonicity
 from skglex.inspection._partial_dependence import partial_dependence
 from skglex.inspection._plot_partial_dependence import plot_partial_dependence
+from skglex.inspection._reason_codes import reason_codes
 from skglex.inspection._resampling import ResampledComponents, resample_components
 from skglex.inspection._response_components import response_components
 from skglex.inspection._shift import Shift, explain_shift
@@ -37,6 +38,7 @@ __all__ = [
     "monotonicity",
     "partial_dependence",
     "plot_partial_dependence",
+    "reason_codes",
     "resample_components",
     "response_components",
     "truncated_margin",
