@@ -61,6 +61,11 @@ class ListedComponents:
         return self.index.sets
 
     @property
+    def weights(self) -> CoalitionWeights:
+        """Return the weights of all coalitions that the components need."""
+        return self._weights
+
+    @property
     def orders(self) -> NDArray[np.int64]:
         """Return the order of every component."""
         return np.array([len(members) for members in self.sets], dtype=np.int64)

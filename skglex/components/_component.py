@@ -204,8 +204,8 @@ class Component:
         pandas.DataFrame
             One column per feature, then ``value``, or one ``label__value`` per output, on the margin scale. A bin of
             a numeric feature is a ``pandas.Interval``, closed on the left; a bin of a categorical feature is the
-            category, and ``"(other)"`` stands for all categories without a bin of their own. The last bin is NaN:
-            missing values.
+            category, and ``"(other)"`` for categories that have no bin of their own. The last bin is NaN: missing
+            values.
 
         Raises
         ------
