@@ -892,7 +892,7 @@ class ComponentModel(BaseMarginPredictor):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> StoredComponents:
-        """Load components that `save` wrote. Nothing in the file is run.
+        """Load components that ``save`` wrote. Nothing in the file is run.
 
         Parameters
         ----------
