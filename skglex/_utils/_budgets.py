@@ -81,6 +81,20 @@ class Budgets:
         Mixed rows whose responses a picture of one component needs: some seconds.
     ebm_cells : int
         Cells of the tables of one explainable boosting machine.
+    monotone_cells : int
+        Cells of the tables that one quadratic program makes monotone: half a minute or so.
+    certificate_cells : int
+        Combinations of bins that a certificate of monotonicity looks at, at one edge.
+    certificate_rows : int
+        Background rows that are moved along a feature where a certificate cannot look at all combinations.
+    refit_numbers : int
+        Numbers in the columns to which components are refitted: 160 MB of float64.
+    compared_leaves : float
+        Comparisons of leaves with leaves, in a check of whether every tree is monotone.
+    sql_cells : int
+        Numbers in the look-up tables of one SQL statement: about 30 MB of text.
+    excel_cells : int
+        Numbers in the tables of one workbook.
     """
 
     row_chunk: int = 8192
@@ -117,6 +131,13 @@ class Budgets:
     coalition_players: int = 14
     picture_margins: float = 3e8
     ebm_cells: int = 1 << 27
+    monotone_cells: int = 100_000
+    certificate_cells: int = 1 << 22
+    certificate_rows: int = 200
+    refit_numbers: int = 20_000_000
+    compared_leaves: float = 1e9
+    sql_cells: int = 1 << 20
+    excel_cells: int = 1 << 20
 
 
 budgets = Budgets()
