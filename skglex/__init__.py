@@ -10,7 +10,8 @@ Start with one of the estimators:
 
 These modules continue from a fitted estimator:
 
-- `skglex.inspection` computes importances, the strength of interactions, and differences between groups of rows.
+- `skglex.inspection` computes importances and the strength of interactions, and explains differences between rows,
+  groups of rows, data sets and models.
 - `skglex.plotting` plots components, importances, SHAP values and the explanation of a single row.
 - `skglex.export` stores components, and converts them to explainable boosting machines and to the formats of shap and
   shapiq.

@@ -249,7 +249,8 @@ def example_row(estimator: BaseTreeModelEstimator, X: Any) -> Any:
     if hasattr(row, "to_pandas"):
         row = row.to_pandas()
     if not is_frame(X):
-        if fitted.preprocess is None and not fitted.source.input.encoders:
+        spec = fitted.source.input
+        if fitted.preprocess is None and not spec.encoders and spec.derive is None:
             return np.zeros((1, X.shape[1]))
         values = row.to_numpy() if is_frame(row) else as_dense(row)
         return values if values.shape[1] == X.shape[1] else np.resize(values, (1, X.shape[1]))

@@ -74,7 +74,7 @@ class Budgets:
     mixed_margins : int
         Margins of mixed rows that one task computes at one time: 8 MB of float64.
     coalition_margins : int
-        Margins of coalitions that one task computes at one time, so that they stay in cache: 256 KB of float64.
+        Margins of coalitions that one task computes at one time, so that they stay in cache: 512 KB of float64.
     coalition_players : int
         Maximum number of players whose coalitions are all computed, for SHAP values on the response scale.
     picture_margins : float
@@ -123,7 +123,7 @@ class Budgets:
     checked_conditions: int = 10**9
     html_look_ups: float = 3e8
     mixed_margins: int = 1 << 20
-    coalition_margins: int = 1 << 15
+    coalition_margins: int = 1 << 16
     coalition_players: int = 14
     picture_margins: float = 3e8
     ebm_cells: int = 1 << 27

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LINKS = {"identity": "identity", "exponential": "log", "sigmoid": "logit", "softmax": "mlogit"}
 
 
-def to_ebm(decomposer: GlexDecomposer) -> Any:
+def to_ebm(decomposer: GlexDecomposer, *, resampled: Any = None) -> Any:
     """Export main effects and pairs as an explainable boosting machine (EBM) of InterpretML.
 
     The terms of the EBM are the components of order 1 and 2. Its ``explain_global`` and its dashboard show them.
@@ -31,14 +31,18 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     ----------
     decomposer : GlexDecomposer
         A fitted decomposer without ``feature_groups``.
+    resampled : ResampledComponents, default=None
+        The result of `skglex.inspection.resample_components` for this decomposer, ``resampled.decomposer``. Its
+        standard errors become the standard deviations of the terms, which InterpretML draws as error bars.
 
     Returns
     -------
     ExplainableBoostingRegressor or ExplainableBoostingClassifier
         The EBM has the model's columns. Its cuts are the smallest float64 values that the model sends right; the
         model may compare in float32. The bins of a term have the weights of the background. Scores are on the margin
-        scale. Their standard deviations are 0, since there is one model and not a bag of models. Categories that the
-        model does not split on share one bin, which is called ``DPOther`` in the plots.
+        scale. Their standard deviations are those of ``resampled``, and 0 for other terms and for bins without a row of
+        the background. Categories that the model does not split on share one bin, which is called ``DPOther`` in the
+        plots.
 
     Raises
     ------
@@ -46,7 +50,7 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
         interpret-core is not installed.
     ValueError
         The decomposer cannot be written as an EBM: it has feature groups, the model has a number that stands for
-        missing values, or InterpretML does not have the model's link.
+        missing values, or InterpretML does not have the model's link. Or ``resampled`` has another decomposer.
 
     Examples
     --------
@@ -61,6 +65,11 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     """
     view = explained(decomposer)
     link = _check_exportable(view)
+    if resampled is not None and resampled.decomposer is not decomposer:
+        raise ValueError(
+            "resampled has standard errors for the bins of another decomposer. Pass to_ebm(resampled.decomposer, "
+            "resampled=resampled)"
+        )
     glassbox = import_optional("interpret.glassbox", "interpret")
     members = [members for members in view.listed.sets if len(members) <= 2]
     terms = [decomposer[term] for term in members]
@@ -82,9 +91,11 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     ebm.bins_ = bins
     ebm.term_features_ = members
     ebm.term_names_ = [" & ".join(names[j] for j in term) for term in members]
-    ebm.term_scores_ = [_scores(c, bins, term) for c, term in zip(terms, members)]
+    ebm.term_scores_ = [_on_bins(c.values, c, bins, term) for c, term in zip(terms, members)]
     ebm.bin_weights_ = [_bin_weights(view.grid, background, bins, term) for term in members]
-    ebm.standard_deviations_ = [np.zeros_like(scores) for scores in ebm.term_scores_]
+    ebm.standard_deviations_ = [
+        _on_bins(_standard_errors(c, resampled), c, bins, term) for c, term in zip(terms, members)
+    ]
     ebm.bagged_scores_ = [scores[None] for scores in ebm.term_scores_]
     ebm.bag_weights_ = np.array([background.total])
     ebm.best_iteration_ = np.zeros((1, 1), np.int64)
@@ -213,9 +224,21 @@ def _bounds(level: Any) -> tuple[float, float]:
     return float(level[0]), float(level[-1])
 
 
-def _scores(component: Component, bins: list[list[Any]], term: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the table of a component over the bins of its term."""
-    scores = component.values
+def _standard_errors(component: Component, resampled: Any) -> NDArray[np.float64]:
+    """Return the standard errors of a component in its bins; zeros where they are not known."""
+    if resampled is None or component.name not in resampled.components:
+        return np.zeros_like(component.values)
+    if not resampled.cells[component.name].on_table:
+        raise ValueError(
+            f"the component {component.name!r} was resampled on a grid of your own, not on its bins. Leave grid out"
+        )
+    return np.asarray(np.nan_to_num(resampled.std_error(component)))
+
+
+def _on_bins(
+    scores: NDArray[np.float64], component: Component, bins: list[list[Any]], term: tuple[int, ...]
+) -> NDArray[np.float64]:
+    """Return numbers of the bins of a component's table for the bins of its term."""
     for i, (axis, j) in enumerate(zip(component.axes, term)):
         scores = np.take(scores, _table_bins(axis, _level(bins, j, len(term))), axis=i)
     return np.ascontiguousarray(scores)

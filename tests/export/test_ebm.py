@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skglex import GlexDecomposer
 from skglex._utils import budgets
 from skglex.export import to_ebm
+from skglex.inspection import resample_components
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -52,6 +53,23 @@ def test_regression(interpret):
     assert_allclose(ebm.eval_terms(X), dec.transform(X), atol=1e-12)
     assert ebm.term_names_ == [" & ".join(c.features) for c in dec.components_]
     assert_allclose(ebm.term_importances(), dec.component_importances_, atol=1e-12)
+
+
+def test_standard_deviations(interpret):
+    bands = resample_components(
+        MODEL, np.nan_to_num(X), Y, features=["x0", ("x1", "x2")], n_resamples=3, random_state=0
+    )
+    ebm = to_ebm(bands.decomposer, resampled=bands)
+    names = [list(term) for term in ebm.term_features_]
+    for name, term in (("x0", [0]), ("x1:x2", [1, 2])):
+        cells, errors = bands.cells[name], bands.to_frame(name)["std_error"]
+        ends = ebm.eval_terms(cells.rows)[:, names.index(term)]
+        assert_allclose(ends, bands.decomposer[name].evaluate(cells.rows), atol=1e-10)
+        stored = ebm.standard_deviations_[names.index(term)]
+        assert_allclose(np.unique(errors), np.setdiff1d(stored, [0.0]), atol=1e-12)
+    assert not ebm.standard_deviations_[names.index([1])].any()
+    with pytest.raises(ValueError, match="bins of another decomposer"):
+        to_ebm(GlexDecomposer(MODEL).fit(X), resampled=bands)
 
 
 def test_explanations(interpret):
