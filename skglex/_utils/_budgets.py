@@ -91,6 +91,10 @@ class Budgets:
         Numbers in the columns to which components are refitted: 160 MB of float64.
     compared_leaves : float
         Comparisons of leaves with leaves, in a check of whether every tree is monotone.
+    sql_cells : int
+        Numbers in the look-up tables of one SQL statement: about 30 MB of text.
+    excel_cells : int
+        Numbers in the tables of one workbook.
     """
 
     row_chunk: int = 8192
@@ -132,6 +136,8 @@ class Budgets:
     certificate_rows: int = 200
     refit_numbers: int = 20_000_000
     compared_leaves: float = 1e9
+    sql_cells: int = 1 << 20
+    excel_cells: int = 1 << 20
 
 
 budgets = Budgets()
