@@ -207,6 +207,28 @@ class ComponentModel(BaseMarginPredictor):
     True
     >>> np.allclose(np.exp(classifier.predict_log_proba(X)), classifier.predict_proba(X))
     True
+
+    Ship it: as a booster, an ONNX model, SQL, tables, a workbook, an EBM, or an open file:
+
+    >>> import xgboost
+    >>> np.allclose(model.to_xgboost().predict(xgboost.DMatrix(X)), model.predict(X), atol=1e-5)
+    True
+    >>> list(model.to_tables())[:2]
+    ['(intercept)', 'x0']
+    >>> onnx_model, statement = model.to_onnx(), model.to_sql(dialect="duckdb")  # doctest: +SKIP
+    >>> model.save_excel("points.xlsx")  # doctest: +SKIP
+    >>> ebm = model.to_ebm()  # doctest: +SKIP
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/components.zip")
+    ...     stored = ComponentModel.load(f"{folder}/components.zip")
+    >>> np.allclose(stored.predict(X), model.predict(X))
+    True
+
+    The features that moved each row most:
+
+    >>> list(model.reason_codes(X[:3], k=2))
+    ['row', 'rank', 'feature', 'value', 'points']
     """
 
     _kept: KeptComponents
