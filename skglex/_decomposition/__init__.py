@@ -2,6 +2,7 @@
 
 from skglex._decomposition._decomposition import Decomposition, average_out
 from skglex._decomposition._explained import Explained, explained
+from skglex._decomposition._given_tables import GivenTables
 from skglex._decomposition._importance import (
     component_means,
     shapley_means,
@@ -21,6 +22,7 @@ __all__ = [
     "ComponentTables",
     "Decomposition",
     "Explained",
+    "GivenTables",
     "ListedComponents",
     "OneHot",
     "ResponseScale",

@@ -55,14 +55,14 @@ class ShapleySums:
 
         Interactions have the shape (n_outputs, n_players, n_players, n_samples), of which only i < j is written.
         """
-        if reason := self._games.players.refused("SHAP values and interactions"):
-            raise ValueError(reason)
         n_rows, n_outputs = bins.shape[1], self._games.ensemble.n_outputs
         out = np.zeros((n_outputs * self._per_output, n_rows))
         leaves = self._has_columns
-        walks = None
-        if not self._keeps_tables:
+        walks, reason = None, self._games.players.refused("SHAP values and interactions")
+        if not self._keeps_tables or reason:
             walks = self._weights.weighting.shapley_walks(self._games, self._margins, bins, self._layout)
+        if walks is None and reason:
+            raise ValueError(f"{reason}. With empirical weights, SHAP values of trees are available, too")
         if walks is not None:
             trees = np.arange(len(self._games.ensemble.tree_ptr) - 1)
             self._add_anew(*walks, trees, bins, out, execution)

@@ -273,6 +273,30 @@ def mean_absolute(bins, weight, layout, tables, chosen, out):
 
 
 @kernel
+def add_values(bins, layout, tables, n_outputs, chosen, row, factor, r0, r1, out):
+    """Add multiples of the chosen components to sums at rows; output o's are at ``row + o * step`` of ``out``."""
+    cell = np.empty(BLOCK, np.int64)
+    step = out.shape[0] // n_outputs
+    for i in range(chosen.shape[0]):
+        c, scale = chosen[i], factor[i]
+        for start in range(r0, r1, BLOCK):
+            stop = min(start + BLOCK, r1)
+            n = stop - start
+            cell[:n] = 0
+            for a in range(layout.axes.ptr[c], layout.axes.ptr[c + 1]):
+                b = bins[layout.axes.feature[a], start:stop]
+                m = layout.maps[layout.map_ptr[a] :]
+                s = layout.stride[a]
+                for r in range(n):
+                    cell[r] += s * m[b[r]]
+            for o in range(n_outputs):
+                table = tables[layout.table_ptr[c] + o * layout.n_cells[c] :]
+                target = out[row[i] + o * step, start:stop]
+                for r in range(n):
+                    target[r] += scale * table[np.uint64(cell[r])]
+
+
+@kernel
 def cell_weights(bins, weight, layout, chosen, out):
     """Add the weight of the rows in every cell of each chosen component to ``out``, one component after the other."""
     cell = np.empty(BLOCK, np.int64)

@@ -161,6 +161,8 @@ class Empirical:
         n_trees = len(games.ensemble.tree_ptr) - 1
         n_pairs = float(n_rows) * background.n_rows * n_trees
         by_leaf = _cost_by_leaf(games.players.n_players, n_rows, background.n_rows)
+        if games.players.refused(""):  # There is no other way.
+            by_leaf = np.inf
         if not n_rows or n_pairs * _STEP > by_leaf or (packed := margins.packed) is None:
             return None
         inverse = inverse_binomials(games.players.largest)
@@ -172,6 +174,12 @@ class Empirical:
         sample = BackgroundRows(few.bins, few.weight, inverse)
         n_steps = add_shapley_by_walks(rows, *model, sample, depth, layout, some[0], lost)
         n_steps *= n_pairs / (len(some[0]) * len(some[1]) * few.n_rows)
+        if by_leaf == np.inf and n_steps > budgets.comparisons:
+            raise ValueError(
+                f"SHAP values of {n_rows:,} rows beside {background.n_rows:,} background rows would take "
+                f"{n_steps:.2g} steps along the trees, more than the {budgets.comparisons:.0e} allowed. Pass fewer "
+                "rows, or set n_background"
+            )
         args = *model, BackgroundRows(background.bins, self._share, inverse), depth
         return (add_shapley_by_walks, args) if n_steps * _STEP < by_leaf else None
 

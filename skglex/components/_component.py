@@ -201,7 +201,8 @@ class Component:
         pandas.DataFrame
             One column per feature, then ``value``, or one ``label__value`` per output, on the margin scale. A bin of
             a numeric feature is a ``pandas.Interval``, closed on the left; a bin of a categorical feature is the
-            category. The last bin is NaN: missing values, and categories that have no bin of their own.
+            category, and ``"(other)"`` stands for all categories without a bin of their own. The last bin is NaN:
+            missing values.
 
         Raises
         ------
@@ -244,7 +245,7 @@ class Component:
 def _bin_labels(axis: Axis, pd: Any) -> Any:
     """Return what stands for each bin of an axis in a data frame."""
     if axis.categorical:
-        return [*axis.edges.tolist(), np.nan]
+        return [*axis.edges.tolist(), "(other)", np.nan]
     borders = np.concatenate([[-np.inf], axis.edges, [np.inf]])
     return [*pd.IntervalIndex.from_breaks(borders, closed="left"), np.nan]
 

@@ -1,4 +1,4 @@
-"""Inspect models and predictions: importances, orders of interaction, differences between groups."""
+"""Inspect models and predictions: importances, orders of interaction, monotonicity, differences between groups."""
 
 from skglex.inspection._ale import ale
 from skglex.inspection._comparison import Comparison, compare_models
@@ -8,6 +8,7 @@ from skglex.inspection._group_difference import group_difference, group_statisti
 from skglex.inspection._group_scorer import make_group_scorer
 from skglex.inspection._h_statistic import h_statistic
 from skglex.inspection._importance import component_importance, feature_importance
+from skglex.inspection._monotonicity import monotonicity
 from skglex.inspection._partial_dependence import partial_dependence
 from skglex.inspection._plot_partial_dependence import plot_partial_dependence
 from skglex.inspection._resampling import ResampledComponents, resample_components
@@ -33,6 +34,7 @@ __all__ = [
     "h_statistic",
     "interaction_strength",
     "make_group_scorer",
+    "monotonicity",
     "partial_dependence",
     "plot_partial_dependence",
     "resample_components",

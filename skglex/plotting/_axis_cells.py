@@ -119,6 +119,12 @@ def cells_of_component(decomposer: Any, component: Component) -> list[AxisCells]
     return [axis for name in component.features for axis in cells_of_player(decomposer, name)]
 
 
+def has_axes(view: Explained, component: Component) -> bool:
+    """Return whether the features of a component are axes: the model splits on no combination of them."""
+    joined = {view.groups.names[player] for player in view.groups.of_derived.tolist()}
+    return not joined.intersection(component.features)
+
+
 def cells_of_player(decomposer: Any, player: str) -> list[AxisCells]:
     """Return the axes that show a feature or a group: one for each raw column or one-hot encoded column in it."""
     view = explained(decomposer)

@@ -9,7 +9,7 @@ import numpy as np
 from skglex._decomposition import explained
 from skglex._response import on_response
 from skglex.components import Component
-from skglex.plotting._axis_cells import Rows
+from skglex.plotting._axis_cells import Rows, has_axes
 from skglex.plotting._draw import draw_panel, note_flat_panel, room_for_labels
 from skglex.plotting._merged_axes import make_models_panel
 from skglex.plotting._panels import Panel, make_panels
@@ -144,7 +144,9 @@ class ComponentDisplay:
         view = explained(decomposer)
         position = view.output_position(output, "output", scale=scale)
         if features is None:
-            features = [c for c in decomposer.strongest_components(3 * k) if c.order <= 3][:k]
+            strongest = decomposer.strongest_components(3 * k)
+            # If none can be drawn, the strongest one says why.
+            features = [c for c in strongest if c.order <= 3 and has_axes(view, c)][:k] or strongest[:1]
         components: list[Component | list[str]] = []
         for key in features if isinstance(features, list) else [features]:
             if on_response(scale):

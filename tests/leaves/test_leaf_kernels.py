@@ -20,6 +20,7 @@ from skglex._decomposition import (
 from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.arguments import RankedSubsets
 from skglex._kernels.bitsets import count_ones, fill_bits, rank_bins
+from skglex._kernels.component_tables import add_values
 from skglex._kernels.leaf_extraction import measure_trees
 from skglex._leaves import (
     Background,
@@ -310,7 +311,7 @@ def decompose(plain, players, weighting, max_order):
 @pytest.mark.parametrize("max_order", [1, 6])
 @weightings
 def test_tables(plain, players, weighting, max_order):
-    """Test `map_bins`, `add_corners`, `sum_corners` and `look_up`."""
+    """Test `map_bins`, `add_corners`, `sum_corners`, `look_up` and `add_values`."""
     listed = decompose(plain, players, weighting, max_order).listed
     index, tables = listed.index, listed.tables(DEFAULT_EXECUTION)
     expected = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
@@ -318,6 +319,17 @@ def test_tables(plain, players, weighting, max_order):
     out = np.empty((len(index.sets) * plain.ensemble.n_outputs, plain.bins.shape[1]))
     every = np.arange(len(index.sets))
     tables.look_up(plain.bins, every, every, plain.ensemble.n_outputs, out, DEFAULT_EXECUTION)
+    sums, factor = (
+        np.zeros((2 * plain.ensemble.n_outputs, plain.bins.shape[1])),
+        np.linspace(-1, 2, len(every)),
+    )
+    args = plain.bins, tables.layout, tables.values, plain.ensemble.n_outputs
+    for half in (slice(None), slice(0, None, 2)):  # Some components are added twice.
+        add_values(*args, every[half], every[half] % 2, factor[half], 0, plain.bins.shape[1], sums)
+    for s in range(2):
+        items = [c for c in every if c % 2 == s] + [c for c in every[::2] if c % 2 == s]
+        plain_sum = sum((factor[c] * out[c :: len(every)] for c in items), np.zeros(sums[s::2].shape))
+        assert_allclose(sums[s::2], plain_sum, rtol=0, atol=plain.atol * 10)
     for c, members in enumerate(index.sets):
         layout, axes = tables.layout, range(*tables.layout.axes.ptr[c : c + 2])
         assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
@@ -340,15 +352,19 @@ def test_tables(plain, players, weighting, max_order):
 
 
 @pytest.mark.parametrize("max_order", [1, 6])
-@pytest.mark.parametrize("n_rows", [40, 600])
+@pytest.mark.parametrize("n_rows", [10, 40, 600])
 @weightings
 def test_streamed_components(plain, players, weighting, max_order, n_rows, monkeypatch):
-    """Test `stream_components` for few rows, `component_pattern_tables` (`leaf_pattern`) for many."""
+    """Test `stream_components` for few rows, `component_pattern_tables` (`leaf_pattern`) and `sweep_pairs` for many."""
     listed = decompose(plain, players, weighting, max_order).listed
     index = listed.index
     monkeypatch.setattr(budgets, "table_cells", 0)
     assert not listed.layout(DEFAULT_EXECUTION).tabulated.any()
-    bins = np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy() if n_rows > 40 else plain.bins
+    bins = (
+        np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy()
+        if n_rows > 40
+        else plain.bins[:, :n_rows].copy()
+    )
     bins = np.minimum(bins, (plain.n_bins - 1)[:, None]).astype(bins.dtype)
     out = np.full((len(index.sets) * plain.ensemble.n_outputs, n_rows), np.nan)
     listed.evaluate(bins, np.arange(len(index.sets)), out)

@@ -14,6 +14,7 @@ from skglex import FeatureRemover, GlexDecomposer
 from skglex._utils import budgets
 from skglex.datasets import load_adult
 from skglex.exceptions import JoinedFeaturesWarning
+from skglex.export import save_components
 from skglex.plotting import ComponentDisplay
 from tests.readers.catboost_models import FLOAT64, SMALL, margin_of
 from tests.support.oracles import brute_force_game, check_game, check_single_components, total
@@ -123,7 +124,7 @@ def test_shap_values_of_single_features_are_catboosts_own():
     assert_allclose(decomposer.shap_interaction_values(PROBE), own[:, :5, :5], **FLOAT64)
 
 
-def test_components_of_groups_are_averages_over_the_background():
+def test_components_of_groups_are_averages_over_the_background(tmp_path):
     """Mixing whole groups mixes what is derived from them."""
     model = regressor(**COMBINED)
     with no_warning():
@@ -143,6 +144,20 @@ def test_components_of_groups_are_averages_over_the_background():
         ValueError, match="cannot be drawn along an axis, since the model splits on combinations"
     ):
         ComponentDisplay.from_decomposer(decomposer, "+".join(group))
+    with pytest.raises(ValueError, match=r"splits on combinations of features, such as .* cannot be stored"):
+        save_components(decomposer, tmp_path / "components.zip")
+
+
+def test_what_has_axes_is_drawn():
+    """Without names, a picture leaves out groups that no axis shows; if there is nothing else, it says so."""
+    params = {"simple_ctr": "Borders:TargetBorderCount=3", "combinations_ctr": "Buckets:TargetBorderCount=3"}
+    model = regressor(**COMBINED, **params)
+    with no_warning():
+        decomposer = GlexDecomposer(model, feature_groups="auto").fit(FRAME)
+    (group,) = decomposer.feature_groups_
+    titles = {panel.title for panel in ComponentDisplay.from_decomposer(decomposer).panels}
+    assert titles
+    assert all(group not in title for title in titles)
 
 
 def brute_force(model, rows, background, removed, weight=None, response=None):
