@@ -25,15 +25,18 @@ from skglex._decomposition import (
     ListedComponents,
     average_out,
     component_means,
+    response_scale,
     shapley_means,
     top_components,
     warn_of_remainder,
 )
 from skglex._input import (
+    FeatureGroups,
     as_numpy,
     column_names,
     find_one_hot_groups,
     group_features,
+    list_features,
     output_names,
     resolve_features,
     take_rows,
@@ -134,7 +137,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     ----------
     intercept_ : float, or ndarray of shape (n_outputs,)
         m_0, the mean margin over the background (for path-dependent weights, over the training data according to the
-        covers).
+        covers). For a model that combines several members, such as a calibrated classifier: the mean response.
     components_ : sequence of Component
         The components up to ``max_interaction``. Look one up by position, by name or by its features in any order:
         ``decomposer.components_["hr:temp"]``. ``decomposer["hr:temp"]`` also finds components of higher order.
@@ -338,11 +341,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         else:
             X, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=self.check_additivity)
             self._fitted = self._fitted.with_raw_columns(X, Xt)
-        raw = self._trace_columns(X) if self.feature_groups and X is not None else self._fitted.raw
-        names = self._fitted.feature_names
-        derived = self._fitted.source.input.derived
-        groups = raw.groups(names, derived) if isinstance(self.feature_groups, str) else self.feature_groups
-        self._groups = group_features(groups, names, raw.by_name()).with_derived(derived, names)
+        self._groups = self._find_groups(X)
         if isinstance(self.feature_groups, str):
             warn_of_joined_features(self._groups)
         if X is not None and self._fitted.background.n_rows == len(self._fitted.background_rows):
@@ -352,12 +351,12 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         self._decomposition = self._decompose(Xt)
         if self.weighting == "empirical":
             warn_of_small_background(self._fitted.background.effective_rows, self._decomposition.max_order)
-        intercept = self._decomposition.intercept(self._execution)
+        intercept = self._mean()
         self.intercept_ = float(intercept[0]) if len(intercept) == 1 else intercept
         self._cache: dict[str, Any] = {}  # attributes that are computed on first access
         self._list_components()
         self._decomposition.prepare_copies(self._execution)
-        if self.features is None:
+        if self.features is None and self._decomposition.without_margin is None:
             warn_of_remainder(
                 self._decomposition,
                 self._fitted.background,
@@ -374,6 +373,28 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             state["_cache"] = {name: self._cache[name] for name in kept if name in self._cache}
         return state
 
+    def _find_groups(self, X: Any) -> FeatureGroups:
+        """Return the features and groups that are explained; X are the rows passed to `fit`."""
+        fitted, groups = self._fitted, self.feature_groups
+        names, derived = fitted.feature_names, fitted.source.input.derived
+        # Members with a preprocessing of their own have columns of their own, of which only raw columns are explained.
+        by_raw_column = fitted.by_member and X is not None
+        raw = self._trace_columns(X) if X is not None and (groups or by_raw_column) else fitted.raw
+        if isinstance(groups, str) or by_raw_column:
+            found = raw.groups(names, derived, by_raw_column=by_raw_column)
+            given = groups if isinstance(groups, dict) else {}
+            joined = {name for columns in given.values() for name in list_features(columns, names)}
+            groups = {name: columns for name, columns in found.items() if name not in joined} | given
+        return group_features(groups, names, raw.by_name()).with_derived(derived, names)
+
+    def _mean(self) -> NDArray[np.float64]:
+        """Return the mean margin over the background; the mean response if the model has no margin of its own."""
+        if self._decomposition.without_margin is None:
+            return self._decomposition.intercept(self._execution)
+        nothing = np.empty((len(self._fitted.grid.features), 1), self._fitted.grid.dtype)
+        scale = response_scale(self._decomposition, self._fitted.background, self._fitted.source.response)
+        return scale.means([()], nothing, self._execution)[:, 0, 0]
+
     def _decompose(self, Xt: Any) -> Decomposition:
         """Split the leaves into the components of features, or of groups of features."""
         ensemble, groups = self._fitted.source.ensemble, self._groups
@@ -383,7 +404,10 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             allowed = np.zeros(len(groups.names), dtype=bool)
             allowed[groups.resolve(self.features, self._fitted.feature_names, X=Xt)] = True
         weighting, order = self._fitted.weighting, self.max_interaction
-        return Decomposition(ensemble, players, len(groups.names), weighting, order, allowed)
+        without_margin = self._fitted.source.response.without_margin
+        return Decomposition(
+            ensemble, players, len(groups.names), weighting, order, allowed, without_margin=without_margin
+        )
 
     def _list_components(self) -> None:
         """List the components up to ``max_interaction``, and check that the names of their columns differ."""
@@ -725,6 +749,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             means = partial(self._explained.response_scale.means, [tuple(sorted(map(int, players)))])
             return _squeezed(self._on_rows(X, (1,), means, "partial dependence", scale)[:, 0].T)
         decomposition = self._decomposition
+        decomposition.require_margin()
         keep = np.isin(decomposition.players.player_of_feature, players)
         averaged = average_out(decomposition.ensemble, decomposition.weighting, keep, self._execution)
         shape = (self._n_outputs,)
@@ -811,6 +836,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             estimator=self,
             component_means=self._component_means,
             find=self._find,
+            members=self._names.members,
             cached=frozenset(self._cache),
         )
 
@@ -845,12 +871,22 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     def __dir__(self) -> list[str]:
         state = self.__dict__
         hidden = set(_IMPORTANCES + _OF_COMPONENTS) if "_cache" not in state else set()
+        if "_decomposition" in state and self._decomposition.without_margin is not None:
+            hidden.update(_IMPORTANCES)
         if "_cache" in state and self._too_many:
             hidden.update(_OF_COMPONENTS)
         if "_in_diagram" in state:
             hidden.update(name for name in _IMPORTANCES if name.rstrip("_") not in state.get("_cache", {}))
         shown = [name for name in object.__dir__(self) if name not in hidden]
-        return [name for name in shown if name in _IMPORTANCES + _OF_COMPONENTS or hasattr(self, name)]
+        return [name for name in shown if name in _IMPORTANCES + _OF_COMPONENTS or self._has(name)]
+
+    def _has(self, name: str) -> bool:
+        """Return whether an attribute can be read: some need components, which may be refused."""
+        try:
+            getattr(self, name)
+        except (AttributeError, ValueError):
+            return False
+        return True
 
     # -- helpers ------------------------------------------------------------------------------
 
@@ -860,7 +896,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
 
     def _output_labels(self) -> list[Any] | None:
         """Return the labels of the outputs, None for a single output."""
-        if self._n_outputs == 1:
+        if self._n_outputs == 1 or self._decomposition.without_margin is not None:
             return None
         if (labels := self._fitted.source.response.output_labels) is not None:
             return list(labels)

@@ -47,7 +47,7 @@ from skglex._leaves import (
     require_equal,
     rounding_of,
 )
-from skglex._readers import SourceModel, describe_subclass, steps_of
+from skglex._readers import SourceModel, describe_subclass, is_side_by_side, steps_of
 from skglex._utils import Execution, budgets, check_memory, warn_user
 from skglex.exceptions import MissingValueWarning
 
@@ -104,6 +104,11 @@ class FittedModel:
     def zero_is_missing(self) -> bool:
         """Return whether zeros are missing: the model gets sparse rows, and takes unstored entries as missing."""
         return self.sparse and bool(self.source.input.sparse_is_missing)
+
+    @property
+    def by_member(self) -> bool:
+        """Return whether the model's members have a preprocessing, and so columns, of their own."""
+        return is_side_by_side(self.model)
 
     @property
     def grid(self) -> Grid:

@@ -354,6 +354,8 @@ class FeatureRemover(BaseTreeModelEstimator):
             The estimator is a pipeline, and some removed columns are computed from other raw columns too.
         """
         X, Xt = self._fit_model(X, y, sample_weight, fit_params, check_additivity=True)
+        if self.scale == "margin" and (reason := self._fitted.source.response.without_margin):
+            raise ValueError(reason)
         removed = self._resolve_removed(X)
         ensemble = self._fitted.source.ensemble
         self.removed_features_ = [self._fitted.feature_names[i] for i in sorted(removed)]

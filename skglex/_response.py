@@ -66,6 +66,9 @@ class Response(PlainState):
     inverse : callable, or None
         Function of the margin that returns the output, for a model that no named link describes. ``link`` is then
         "function".
+    combines : str
+        Name of the class of a model that combines the margins of several members, which ``inverse`` maps to the
+        output: it has no single margin. Empty: the margin is that of the model.
     targets : tuple of Response
         What the margin of each target means, for a classifier of several targets: its ``classes`` are a list of arrays,
         and the outputs of the targets stand one after the other. ``link`` is then "targets".
@@ -79,6 +82,7 @@ class Response(PlainState):
     threshold: float = 0.5
     output_labels: list[Any] | None = None
     inverse: Callable[[Margin], Margin] | None = None
+    combines: str = ""
     targets: tuple[Response, ...] = ()
 
     @property
@@ -89,12 +93,14 @@ class Response(PlainState):
     @property
     def binary(self) -> bool:
         """Return whether the model is a classifier whose margin belongs to the second of two classes."""
+        if self.combines:
+            return self.classes is not None and len(self.classes) == 2
         return self.classes is not None and self.n_outputs == 1 and not self.targets
 
     @property
     def multilabel(self) -> bool:
         """Return whether the model is a classifier that decides on each output separately."""
-        if self.classes is None or self.n_outputs == 1 or self.targets:
+        if self.classes is None or self.n_outputs == 1 or self.targets or self.combines:
             return False
         return split_link(self.link)[0] in _SEPARATE or len(self.classes) != self.n_outputs
 
@@ -102,6 +108,18 @@ class Response(PlainState):
     def is_named(self) -> bool:
         """Return whether the link alone says how the margin becomes the output."""
         return self.inverse is None and not self.targets
+
+    @property
+    def without_margin(self) -> str | None:
+        """Return why the model has no margin of its own, and what to do; None if it has one."""
+        if not self.combines:
+            return None
+        return (
+            f"a {self.combines} has no single margin: it combines the predictions of its members. Pass "
+            "scale='response', which explains its own prediction (FeatureRemover(..., scale='response'), "
+            "decomposer.shap_values(X, scale='response'), partial_dependence, "
+            "skglex.inspection.response_components, displays), or explain the members one by one"
+        )
 
     def output(self, margin: Margin) -> Margin:
         """Return the model's own output: the inverse link of the margin."""
@@ -270,7 +288,7 @@ def _clip(margin: Margin) -> Margin:
 
 def _scaled_sigmoid(margin: Margin) -> Margin:
     """Scale the sigmoids of several classes to sum to 1."""
-    p = _INVERSE["sigmoid"](margin)
+    p = _sigmoid(margin)
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
@@ -314,9 +332,10 @@ _LINK: dict[str, Callable[[Margin], Margin]] = {
     "logarithm_one_plus_exp": lambda response: response + np.log(-np.expm1(-response)),
     "multiclass_ova": logit,
     "probability": _identity,
-    "clip": _identity,
-    # Of the margins with this softmax, the one whose exponentials sum to 1.
+    # Of the margins with these probabilities, the ones whose exponentials, or sigmoids, sum to 1.
     "softmax": np.log,
+    "scaled_sigmoid": logit,
+    "clip": _identity,
 }
 
 

@@ -10,7 +10,7 @@ from skglex._decomposition._importance import (
 )
 from skglex._decomposition._listed_components import ListedComponents
 from skglex._decomposition._remainder import remainder_share, warn_of_remainder
-from skglex._decomposition._response_scale import ResponseScale
+from skglex._decomposition._response_scale import ResponseScale, response_scale
 from skglex._decomposition._row_values import OneHot, as_text, name_values, one_hot_columns, row_values
 from skglex._decomposition._tables import ComponentTables
 
@@ -28,6 +28,7 @@ __all__ = [
     "name_values",
     "one_hot_columns",
     "remainder_share",
+    "response_scale",
     "row_values",
     "shapley_means",
     "sum_by_feature_and_order",

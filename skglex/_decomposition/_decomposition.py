@@ -51,6 +51,8 @@ class Decomposition:
         Largest order of a listed component. None: any.
     allowed : ndarray of shape (n_players,), bool, optional
         List only components of these players.
+    without_margin : str, optional
+        Why the sum of the leaves is not the margin of a model. Components and SHAP values of it are then refused.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Decomposition:
         weighting: Weighting,
         max_order: int | None,
         allowed: NDArray[np.bool_] | None = None,
+        without_margin: str | None = None,
     ) -> None:
         self.ensemble = ensemble
         self.players = players
@@ -68,6 +71,7 @@ class Decomposition:
         self.weighting = weighting
         self.max_order = players.largest if max_order is None else min(max_order, players.largest)
         self.allowed = allowed
+        self.without_margin = without_margin
         games = LeafGames(ensemble, players, group_patterns(ensemble))
         self.weights = CoalitionWeights(games, weighting, self.max_order)
         self.margins = LeafSum(ensemble)
@@ -98,7 +102,14 @@ class Decomposition:
     @property
     def refused(self) -> str | None:
         """Return why the components cannot be listed; None if they can."""
-        return self.players.refused("transform, components_, importances and sums by order")
+        return self.without_margin or self.players.refused(
+            "transform, components_, importances and sums by order"
+        )
+
+    def require_margin(self) -> None:
+        """Raise a ValueError if the sum of the leaves is not the margin of a model."""
+        if self.without_margin is not None:
+            raise ValueError(self.without_margin)
 
     @property
     def all_allowed(self) -> bool:
@@ -162,6 +173,7 @@ class Decomposition:
 
         The other players are averaged out in each of its terms, so they act as a single player.
         """
+        self.require_margin()
         if members not in self._singles:
             leaves = self.ensemble.take_leaves(self._leaves_with(members))
             of_feature = self.players.player_of_feature
@@ -269,6 +281,7 @@ class Decomposition:
         self, bins: NDArray[np.unsignedinteger], execution: Execution = DEFAULT_EXECUTION
     ) -> NDArray[np.float64]:
         """Return Shapley values of shape (n_outputs, n_players, n_samples)."""
+        self.require_margin()
         return self._shapley_values(bins, execution=execution)
 
     def shapley_interactions(

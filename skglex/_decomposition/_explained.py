@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._decomposition._response_scale import ResponseScale
+from skglex._decomposition._response_scale import ResponseScale, response_scale
 from skglex._input import as_numpy, column_names, row_of_series
 from skglex._response import on_response
 from skglex._utils import Execution
@@ -48,6 +48,8 @@ class Explained:
         Returns the importances of the listed components, of shape (n_sets, n_outputs).
     find : callable
         Returns the list that has the component of some players, and its position there.
+    members : callable
+        Returns the players of a component from its name, or from their names in any order.
     cached : frozenset of str
         Names of the attributes that were computed already.
     """
@@ -62,6 +64,7 @@ class Explained:
     execution: Execution
     component_means: Callable[[], NDArray[np.float64]]
     find: Callable[[tuple[int, ...]], tuple[ListedComponents, int]]
+    members: Callable[[Any], tuple[int, ...]]
     cached: frozenset[str]
 
     @property
@@ -96,9 +99,7 @@ class Explained:
     @property
     def response_scale(self) -> ResponseScale:
         """Return what decomposes the response of the model; raise if its background or its response do not allow it."""
-        parts, response = self.decomposition, self.source.response
-        players, n_players = parts.players, parts.n_players
-        return ResponseScale(parts.ensemble, players, n_players, self.background, response, parts.weighting)
+        return response_scale(self.decomposition, self.background, self.source.response)
 
     @property
     def response_labels(self) -> list[Any] | None:
@@ -107,8 +108,10 @@ class Explained:
         n = response.n_responses
         if n == 1:
             return None
-        classes = getattr(self.estimator, "classes_", None)
-        return list(classes) if classes is not None and len(classes) == n else list(range(n))
+        for labels in (response.output_labels, getattr(self.estimator, "classes_", None)):
+            if labels is not None and len(labels) == n:
+                return list(labels)
+        return list(range(n))
 
     def as_rows(self, X: Any) -> Any:
         """Return rows as an array, a sparse matrix or a data frame; a series or a flat array is one row."""

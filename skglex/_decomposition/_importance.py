@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -76,12 +77,12 @@ def _component_means(
 
 
 def sum_by_feature_and_order(
-    listed: ListedComponents, n_players: int, means: NDArray[np.float64]
+    sets: Sequence[tuple[int, ...]], n_players: int, means: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Sum the means of ``|m_S|`` divided by ``|S|``, by player j in S and by order: (n_players, n_orders, ...)."""
-    n_orders = int(listed.orders.max(initial=0))
+    n_orders = max(map(len, sets), default=0)
     out = np.zeros((n_players, n_orders, *means.shape[1:]))
-    for members, mean in zip(listed.sets, means):
+    for members, mean in zip(sets, means):
         for j in members:
             out[j, len(members) - 1] += mean / len(members)
     return out

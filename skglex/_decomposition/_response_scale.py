@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import combinations
 from math import factorial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,9 @@ from skglex._mixed_rows import (
 )
 from skglex._response import Response
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets
+
+if TYPE_CHECKING:
+    from skglex._decomposition._decomposition import Decomposition
 
 # Nanoseconds per leaf and pair of a row and a background row, and per coalition of the pair.
 _LEAF, _COALITION = 2.0, 10.0
@@ -44,6 +49,12 @@ class ResponseScale:
         Number of players in all (some may be in no leaf).
     background : BackgroundLike
     response : Response
+
+    Attributes
+    ----------
+    link : callable
+        Function from margins of shape (n_samples, n_outputs) to responses of shape (n_samples, n_responses).
+    n_responses : int
 
     Raises
     ------
@@ -69,8 +80,13 @@ class ResponseScale:
         self._player_of_feature = players.player_of_feature
         self._n_players = n_players
         self._background = background
-        self._link: Link = response.response
+        self.link: Link = response.response
         self.n_responses = response.n_responses
+
+    @property
+    def n_players(self) -> int:
+        """Return the number of players that the model uses."""
+        return len(np.unique(self._player_of_feature))
 
     # -- sets of players ----------------------------------------------------------------------
 
@@ -101,7 +117,7 @@ class ResponseScale:
             else:
                 warn_of_margins(float(bins.shape[1]) * len(shares[1]), "the mean response")
                 axis = cell_axis(self._ensemble, removed, shares[0])
-                out[:, i] = mean_over_cells(self._ensemble, bins, axis, shares[1], self._link, execution)
+                out[:, i] = mean_over_cells(self._ensemble, bins, axis, shares[1], self.link, execution)
         if by_cells:
             warn_of_margins(n_margins * self._ensemble.n_outputs, "the mean response")
             grids = [[(used, cells)] for _, used, cells in by_cells]
@@ -125,7 +141,7 @@ class ResponseScale:
         -------
         list of ndarray of shape (n_responses, \*n_cells)
         """
-        compute = partial(_means_on_grids, self._ensemble, grids, self._link, execution)
+        compute = partial(_means_on_grids, self._ensemble, grids, self.link, execution)
         flat = self._background.average(compute)
         shapes = [(self.n_responses, *(bins.shape[1] for _, bins in axes)) for axes in grids]
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
@@ -137,6 +153,37 @@ class ResponseScale:
             return None
         cells, share = distinct_cells(self._background, removed)
         return (cells, share) if len(share) < most else None
+
+    def component_at_cells(
+        self,
+        axes: Sequence[Sequence[tuple[NDArray[np.int64], Bins]]],
+        execution: Execution = DEFAULT_EXECUTION,
+    ) -> NDArray[np.float64]:
+        r"""Return a component at all combinations of the cells of its players' axes.
+
+        Parameters
+        ----------
+        axes : sequence of sequences of tuples
+            For each player its axes, as in `grids`.
+
+        Returns
+        -------
+        ndarray of shape (n_responses, \*n_cells)
+        """
+        player_of_axis = [player for player, own in enumerate(axes) for _ in own]
+        every = [axis for own in axes for axis in own]
+        parts = _subsets(tuple(range(len(axes))))
+        nothing = [(np.empty(0, np.int64), np.empty((0, 1), every[0][1].dtype))]
+        grids = [[a for a, player in zip(every, player_of_axis) if player in part] for part in parts]
+        n_cells = sum(float(np.prod([bins.shape[1] for _, bins in grid])) for grid in grids)
+        warn_of_margins(self._background.n_rows * n_cells * self._ensemble.n_outputs, "the component")
+        out = np.zeros((self.n_responses, *(bins.shape[1] for _, bins in every)))
+        for part, mean in zip(parts, self.grids([grid or nothing for grid in grids], execution)):
+            shape = [
+                bins.shape[1] if player in part else 1 for (_, bins), player in zip(every, player_of_axis)
+            ]
+            out += (-1) ** (len(axes) - len(part)) * mean.reshape(self.n_responses, *shape)
+        return out
 
     # -- games --------------------------------------------------------------------------------
 
@@ -163,12 +210,12 @@ class ResponseScale:
 
     def _n_found(self, what: str) -> int:
         """Return the number of players in the model; raise if there are too many coalitions of them."""
-        d = len(np.unique(self._player_of_feature))
+        d = self.n_players
         if d > budgets.coalition_players:
             raise ValueError(
                 f"{what} on the response scale need the mean response of all 2**{d} coalitions of the {d} features "
                 f"or groups that the model uses; at most {budgets.coalition_players} are supported. Join features "
-                "with feature_groups, or use scale='margin'"
+                "with feature_groups, use scale='margin', or response_components(..., max_interaction=2)"
             )
         return d
 
@@ -179,26 +226,51 @@ class ResponseScale:
         pairs = float(bins.shape[1]) * self._background.n_rows
         seconds = pairs * (_LEAF * ensemble.n_leaves + _COALITION * ensemble.n_outputs * 2**d) * 1e-9
         warn_of_seconds(seconds, f"SHAP values on the response scale mix {pairs:.1e} pairs of rows")
-        compute = partial(_solve_games, ensemble, player, d, bins, self._link, matrix, execution)
+        compute = partial(_solve_games, ensemble, player, d, bins, self.link, matrix, execution)
         return self._background.average(compute)
 
     # -- components ---------------------------------------------------------------------------
+
+    def all_orders(self) -> int:
+        """Return the highest order of a component; raise if there are too many players to compute all orders."""
+        return self._n_found("components of all orders")
+
+    def sets_up_to(self, order: int, allowed: NDArray[np.bool_] | None = None) -> list[tuple[int, ...]]:
+        """Return the sets of up to ``order`` players that the model uses, by size: all may interact in the response."""
+        found = np.unique(self._player_of_feature).tolist()
+        found = [player for player in found if allowed is None or allowed[player]]
+        return [members for k in range(1, order + 1) for members in combinations(found, k)]
 
     def components(
         self, sets: Sets, bins: Bins, execution: Execution = DEFAULT_EXECUTION
     ) -> NDArray[np.float64]:
         """Return components of the response: shape (n_responses, n_sets, n_rows).
 
-        The component of S is the sum over V in S of (-1)^(|S| - |V|) times the mean response of V.
+        The component of S is the sum over V in S of (-1)^(|S| - |V|) times the mean response of V. Orders above 2 are
+        computed from all coalitions, if there are few enough players.
         """
+        found = np.unique(self._player_of_feature)
+        if max(map(len, sets), default=0) > 2 and len(found) <= budgets.coalition_players:
+            position = {int(player): k for k, player in enumerate(found)}
+            mask = np.array([sum(1 << position[player] for player in members) for members in sets])
+            return self._solve(moebius_matrix(len(found), mask), bins, execution)
         needed = sorted({part for members in sets for part in _subsets(members)}, key=lambda s: (len(s), s))
-        position = {members: i for i, members in enumerate(needed)}
+        at = {members: i for i, members in enumerate(needed)}
         means = self.means(needed, bins, execution)
         out = np.zeros((self.n_responses, len(sets), bins.shape[1]))
         for i, members in enumerate(sets):
             for part in _subsets(members):
-                out[:, i] += (-1) ** (len(members) - len(part)) * means[:, position[part]]
+                out[:, i] += (-1) ** (len(members) - len(part)) * means[:, at[part]]
         return out
+
+
+def response_scale(
+    decomposition: Decomposition, background: BackgroundLike, response: Response
+) -> ResponseScale:
+    """Return what decomposes the response of the model that a decomposition is of."""
+    ensemble, players = decomposition.ensemble, decomposition.players
+    weighting = decomposition.weighting
+    return ResponseScale(ensemble, players, decomposition.n_players, background, response, weighting)
 
 
 def _distinct_columns(bins: Bins) -> tuple[Bins, NDArray[np.int64]]:
@@ -234,6 +306,14 @@ def interaction_matrix(d: int) -> NDArray[np.float64]:
     n_inside = member[i].astype(np.int64) + member[j]
     weight = [factorial(s) * factorial(d - 2 - s) / factorial(d - 1) / 2 for s in range(d - 1)] or [0.0]
     return np.asarray(np.where(n_inside == 1, -1.0, 1.0) * np.array(weight)[size - n_inside])
+
+
+def moebius_matrix(d: int, mask: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the matrix of shape (n_sets, 2**d) that maps the values of all coalitions to components of some sets."""
+    coalition = np.arange(2**d)
+    _, size = _membership(d)
+    sign = np.where((size[mask][:, None] - size) % 2, -1.0, 1.0)
+    return np.asarray(np.where(coalition & ~mask[:, None], 0.0, sign))
 
 
 def _membership(d: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -2,6 +2,7 @@
 
 from skglex._input._bins import bin_all, iter_binned, iter_bins, map_chunks, placeholders
 from skglex._input._categories import (
+    categories_and_codes,
     categories_of,
     column_values,
     is_categorical,
@@ -31,6 +32,7 @@ from skglex._input._rows import (
     take_rows,
     with_columns_of,
     with_numbers,
+    with_values,
 )
 from skglex._input._saved_row import pack_index, pack_row, unpack_index, unpack_row
 from skglex._input._spec import LARGEST_ZERO, InputSpec
@@ -46,6 +48,7 @@ __all__ = [
     "as_dense",
     "as_numpy",
     "bin_all",
+    "categories_and_codes",
     "categories_of",
     "check_rows",
     "column_names",
@@ -79,4 +82,5 @@ __all__ = [
     "warn_of_joined_features",
     "with_columns_of",
     "with_numbers",
+    "with_values",
 ]

@@ -85,7 +85,11 @@ class RawMap(PlainState):
         return dict(zip(self.names, self.outputs))
 
     def groups(
-        self, model_names: list[str], derived: tuple[tuple[int, ...], ...] = ()
+        self,
+        model_names: list[str],
+        derived: tuple[tuple[int, ...], ...] = (),
+        *,
+        by_raw_column: bool = False,
     ) -> dict[str, list[int]]:
         """Return the groups of columns that share a raw column, or one split, directly or through other columns.
 
@@ -98,6 +102,8 @@ class RawMap(PlainState):
             Names of the model's columns.
         derived : tuple of tuple of int
             The columns that the model combines for one split.
+        by_raw_column : bool, default=False
+            Name a group with several raw columns by these, not by its members.
         """
         joined: list[tuple[list[str], set[int]]] = []
         relations = [([name], outputs) for name, outputs in zip(self.names, self.outputs)]
@@ -114,6 +120,7 @@ class RawMap(PlainState):
         for names, found in joined:
             ordered = sorted(found)
             name = names[0] if len(names) == 1 else "+".join(model_names[i] for i in ordered)
+            name = "+".join(names) if by_raw_column and names else name
             if [name] != [model_names[i] for i in ordered]:
                 groups[name] = ordered
         return groups

@@ -146,6 +146,46 @@ def with_numbers(X: Any, position: int, numbers: NDArray[np.float64]) -> Any:
     return out
 
 
+def with_values(X: Any, position: int, values: NDArray[Any]) -> Any:
+    """Return a copy of X with other values in one column, which keeps its type if that can hold them.
+
+    Numbers between integers make a column of integers one of floating-point numbers. A category that the column does
+    not have raises an error.
+    """
+    if hasattr(X, "iloc"):
+        out = X.copy()
+        out.isetitem(position, _as_pandas_column(X.iloc[:, position], values))
+        return out
+    if is_frame(X):
+        old = X[X.columns[position]]
+        new = type(old)(old.name, values.tolist())
+        return X.with_columns(new if new.dtype.is_float() and old.dtype.is_integer() else new.cast(old.dtype))
+    if sp.issparse(X):
+        # Zeros are stored: to some models an entry that is not stored is missing.
+        at = np.arange(len(values))
+        column = sp.csr_matrix((values.astype(np.float64), (at, np.zeros_like(at))), shape=(len(values), 1))
+        return _replace_columns(X, [position], column)
+    dtype = X.dtype if X.dtype.kind in ("f", "O") else np.result_type(X.dtype, values.dtype)
+    out = X.astype(dtype)
+    out[:, position] = values
+    return out
+
+
+def _as_pandas_column(column: Any, values: NDArray[Any]) -> Any:
+    """Return values as a pandas column of the type of another, which has as many rows."""
+    import pandas as pd
+
+    new, dtype = pd.Series(values, index=column.index), column.dtype
+    if dtype.kind in "iu":
+        whole = new.dtype.kind in "iub" or bool((new == new.round()).all())
+        return new.astype(dtype if whole else "float64")
+    if hasattr(dtype, "categories") and (unknown := new[~(new.isin(dtype.categories) | new.isna())]).any():
+        raise ValueError(
+            f"{unknown.iloc[0]!r} is none of the categories of {column.name!r}: {list(dtype.categories[:20])}"
+        )
+    return new.astype(dtype)
+
+
 def fill_columns(X: Any, positions: list[int], row: Any, *, numbers: bool) -> Any:
     """Replace some columns of X by the values in ``row``.
 

@@ -12,7 +12,7 @@ from skglex._kernels.arguments import ClusterSpace
 from skglex._kernels.bitsets import count_ones
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK, violations
-from skglex._kernels.subsets import count_members, subset_rank
+from skglex._kernels.subsets import count_members, subset_rank, sum_over_subsets
 
 # Limits of one cluster: its features, its conditions on one feature, the entries of its table (one megabyte), and its
 # states, which are 16-bit numbers.
@@ -347,6 +347,44 @@ def _rank_masks(k, max_order, ranks, rank):
         rank[mask] = -1
         if n_members[mask] <= max_order:
             rank[mask] = subset_rank(np.uint64(mask), ranks.choose, ranks.offset[k])
+
+
+@kernel
+def coalitions_by_state(
+    background,
+    conditions,
+    paths,
+    values,
+    players,
+    n_bins,
+    layout,
+    leaves,
+    coalition_ptr,
+    most_states,
+    total,
+    out,
+):
+    """Do the same as `skglex._kernels.coalitions.coalitions_from_histogram`, for clusters of leaves.
+
+    ``background.share`` holds the weights of the rows. Leaves with a table have at most 12 conditions, so each fits.
+    """
+    space = cluster_space(conditions, n_bins, layout.n_players, _CODES, False)
+    code, i = np.empty(BLOCK, np.uint16), 0
+    while i < leaves.shape[0]:
+        n_leaves, n_features, n_cluster, size = grow_cluster(
+            leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
+        )
+        count_background(background, n_features, size, space, code, space.share)
+        for leaf in leaves[i : i + n_leaves]:
+            k = players.n_players[leaf]
+            weight = out[coalition_ptr[leaf] - coalition_ptr[leaves[0]] :]
+            find_met_players(leaf, k, conditions, paths, players, n_features, space)
+            weights_of_states(space.share, size, k, space, weight)
+            sum_over_subsets(weight[: 1 << k], k)
+            for v in range(1 << k):
+                weight[v] /= total
+        clear_cluster(n_features, n_cluster, space)
+        i += n_leaves
 
 
 @helper

@@ -10,6 +10,7 @@ import numpy as np
 from skglex._kernels.compilation import helper, kernel
 
 _ROW, _BACKGROUND = 1, 2  # What a decided player follows.
+_WIDE = 4  # Values of a leaf from which they are added up in one place.
 
 
 @helper
@@ -38,6 +39,32 @@ def _push(waiting, top, node, lo, hi, n_decided, player, side):
     waiting[top, 0], waiting[top, 1], waiting[top, 2] = node, lo, hi
     waiting[top, 3], waiting[top, 4], waiting[top, 5] = n_decided, player, side
     return top + 1
+
+
+@helper
+def _add_vector(share, value, decided, side, n_decided, inverse, row_sum):
+    """Add what a reached leaf of several values gives to ``row_sum``, a row per player: see `_add_leaf`."""
+    a = 0
+    for i in range(n_decided):
+        a += side[decided[i]] == _ROW
+    b = n_decided - a
+    up = share * inverse[n_decided - 1, b] if a > 0 else 0.0
+    down = -share * inverse[n_decided - 1, a] if b > 0 else 0.0
+    for i in range(n_decided):
+        player = decided[i]
+        weight, target = up if side[player] == _ROW else down, row_sum[player]
+        for o in range(value.shape[0]):
+            target[o] += weight * value[o]
+
+
+@helper
+def _flush(row_sum, first, r, out):
+    """Add the sums of one row to ``out``, and set them to zero."""
+    n = row_sum.shape[0]
+    for player in range(n):
+        for o in range(row_sum.shape[1]):
+            out[first + o * n + player, r] += row_sum[player, o]
+            row_sum[player, o] = 0.0
 
 
 @helper
@@ -91,6 +118,9 @@ def add_shapley_by_walks(bins, trees, player_of_feature, background, depth, layo
     decided = np.empty(depth + 1, np.int64)
     # What waits: a node, its background rows, how many players are decided, and the next one (-1: none) with its side.
     waiting = np.empty((3 * depth + 3, 6), np.int64)
+    # Many values of a leaf are added up in one place first, since those of a row are far apart in `out`.
+    by_vector = value.shape[1] >= _WIDE and not layout.pairs
+    row_sum = np.zeros((layout.n_players if by_vector else 0, value.shape[1]))
     n_steps, n_decided = 0, 0
     for tree in chosen:
         for r in range(n_rows):
@@ -143,10 +173,17 @@ def add_shapley_by_walks(bins, trees, player_of_feature, background, depth, layo
                     weight = 0.0
                     for i in range(lo, hi):
                         weight += share[order[i]]
-                    first, leaf = trees.output[tree] * n_columns, value[nodes[node, 1]]
-                    _add_leaf(
-                        weight, leaf, first, r, decided, side, n_decided, background.inverse, layout, out
+                    first, leaf, inverse = (
+                        trees.output[tree] * n_columns,
+                        value[nodes[node, 1]],
+                        background.inverse,
                     )
+                    if by_vector:
+                        _add_vector(weight, leaf, decided, side, n_decided, inverse, row_sum)
+                    else:
+                        _add_leaf(weight, leaf, first, r, decided, side, n_decided, inverse, layout, out)
+            if by_vector:
+                _flush(row_sum, trees.output[tree] * n_columns, r, out)
             while n_decided > 0:
                 n_decided -= 1
                 side[decided[n_decided]] = 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skglex._kernels.arguments import BackgroundRows, Paths, PlayerArrays, RankedSubsets, ShapleyRows
 from skglex._kernels.bitsets import add_near_misses
-from skglex._kernels.clusters import add_near_misses_by_state
+from skglex._kernels.clusters import add_near_misses_by_state, coalitions_by_state
 from skglex._kernels.coalitions import coalitions_from_histogram, sum_ranked_subsets
 from skglex._kernels.long_paths import add_shapley_by_comparison
 from skglex._kernels.patterns import pattern_histogram
@@ -69,6 +69,13 @@ class Empirical:
     def table_weights(self, games: LeafGames, first: int, last: int) -> NDArray[np.float64]:
         """Return the weights of all coalitions (see `Weighting`)."""
         ensemble, players, groups, background = games.ensemble, games.players, games.groups, self.background
+        if background.n_rows >= _ROWS_TO_COUNT:
+            l0, l1 = games.leaves_of(first, last)
+            leaves = l0 + np.flatnonzero(np.diff(players.coalition_ptr[l0 : l1 + 1]))
+            out = np.empty(games.n_coalitions(first, last))
+            args = leaves, players.coalition_ptr, self._most_states, background.total, out
+            coalitions_by_state(*self._rows_and_leaves(games), *args)
+            return out
         histogram = np.zeros(groups.table_ptr[last] - groups.table_ptr[first])
         rows = background.bins, background.weight, ensemble.conditions
         pattern_histogram(*rows, groups.group_bits(), first, last, histogram)
@@ -86,6 +93,18 @@ class Empirical:
         )
         return out
 
+    @property
+    def _most_states(self) -> int:
+        return min(self.background.n_rows // 8, _MOST_STATES)
+
+    def _rows_and_leaves(self, games: LeafGames) -> tuple[Any, ...]:
+        """Return what kernels that count by state take first."""
+        ensemble, players = games.ensemble, games.players
+        rows = BackgroundRows(self.background.bins, self.background.weight, np.zeros((0, 0)))
+        layout = ShapleyRows(int(players.player_of_feature.max(initial=-1)) + 1, False)
+        leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, players.arrays
+        return rows, *leaf_arrays, ensemble.grid.n_bins, layout
+
     def ranked_weights(
         self, games: LeafGames, wanted: RankedSubsets, execution: Execution
     ) -> NDArray[np.float64]:
@@ -95,11 +114,7 @@ class Empirical:
         tasks = split_leaves(ensemble, wanted)
         # A row of a bit set that violates few players costs more than a row that is counted once for many leaves.
         if background.n_rows >= _ROWS_TO_COUNT:
-            rows = BackgroundRows(background.bins, background.weight, np.zeros((0, 0)))
-            layout = ShapleyRows(int(games.players.condition_player_id.max(initial=-1)) + 1, False)
-            leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, players
-            args = rows, *leaf_arrays, ensemble.grid.n_bins, layout
-            states = min(background.n_rows // 8, _MOST_STATES)
+            args, states = self._rows_and_leaves(games), self._most_states
             execution.run(add_near_misses_by_state, [(*args, part, ranks, states, out) for part in tasks])
         else:
             leaf_sets = ensemble.conditions, ensemble.paths, players

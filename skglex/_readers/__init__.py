@@ -9,7 +9,7 @@ from skglex._readers._registry import (
     require_reader,
 )
 from skglex._readers._source_model import SourceModel
-from skglex._readers._steps import predicting_steps, steps_of, tree_model
+from skglex._readers._steps import is_side_by_side, predicting_steps, steps_of, tree_model
 from skglex._readers._xgboost_trees import booster_json, parse_trees, tree_section, trees_used_by_predict
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "describe_subclass",
     "encodes_labels",
     "is_probability_average",
+    "is_side_by_side",
     "parse_trees",
     "predicting_steps",
     "register_treelite_pickling",

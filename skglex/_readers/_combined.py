@@ -47,15 +47,18 @@ class Term(NamedTuple):
 # -- the members ----------------------------------------------------------------------------------
 
 
-def read_member(model: Any, member: Any) -> SourceModel:
-    """Read a member of an ensemble; raise if it is no tree model, or has a preprocessing of its own."""
+def read_member(model: Any, member: Any, *, alone: bool = False) -> SourceModel:
+    """Read a member of an ensemble; raise if it is no tree model, or has a preprocessing of its own.
+
+    A member that is alone may have leaves that come from no binary trees.
+    """
     what = f"cannot decompose a {type(model).__name__} with the member {type(unwrap_frozen(member)).__name__}"
     *steps, member = steps_of(member)
     reader = find_reader(member)
     if reader is None or steps:
-        raise TypeError(f"{what}: its members must be tree models, without preprocessing")
+        raise TypeError(f"{what}: its members must be tree models" + ", without preprocessing" * bool(steps))
     source = reader(member)
-    if source.ensemble.trees is None:
+    if source.ensemble.trees is None and not alone:
         raise ValueError(f"{what}: this member has no binary trees. Decompose the members one by one")
     return source
 

@@ -29,6 +29,9 @@ _READERS = {
     "sklearn.ensemble._bagging": "skglex._readers._averages",
     "sklearn.ensemble._voting": "skglex._readers._averages",
     "sklearn.model_selection._classification_threshold": "skglex._readers._thresholds",
+    "sklearn.calibration": "skglex._readers._composed",
+    "sklearn.compose._target": "skglex._readers._composed",
+    "sklearn.ensemble._stacking": "skglex._readers._composed",
     "sklearn.multiclass.OneVsRestClassifier": "skglex._readers._several_models",
     "sklearn.multioutput.MultiOutputClassifier": "skglex._readers._several_models",
     "sklearn.multioutput.MultiOutputRegressor": "skglex._readers._several_models",
@@ -61,16 +64,7 @@ UNSUPPORTED = {
     "sksurv": (
         "it is no sum of trees. Use a RandomSurvivalForest, ExtraSurvivalTrees or GradientBoostingSurvivalAnalysis"
     ),
-    "sklearn.calibration": "it calibrates the output of a classifier. Pass that classifier",
-    "sklearn.compose._target": (
-        "it transforms the prediction of a regressor. Pass that fitted regressor, `.regressor_`; its margin is on the "
-        "scale of the transformed target"
-    ),
     "sklearn.ensemble._forest.RandomTreesEmbedding": "its trees predict nothing. Pass a random forest",
-    "sklearn.ensemble._stacking": (
-        "its final estimator is applied to the predictions of the other members. Pass one of these, `.estimators_`, "
-        "or use a VotingRegressor or VotingClassifier"
-    ),
     "sklearn.ensemble._weight_boosting.AdaBoostRegressor": (
         "it takes a weighted median of its trees, not their sum. Use gradient boosting"
     ),
@@ -101,10 +95,13 @@ _PROBABILITY_AVERAGES = (
 )
 # Classifiers of these modules pass the labels on to the models that they wrap, and take the scores from them.
 _WRAPPERS = (
+    "sklearn.calibration",
     "sklearn.model_selection._classification_threshold",
     "sklearn.multiclass",
     "sklearn.multioutput",
 )
+# Classifiers of these modules combine the predictions of their members.
+_COMBINED = ("sklearn.calibration", "sklearn.ensemble._stacking")
 
 
 def find_reader(model: Any) -> Callable[[Any], SourceModel] | None:
@@ -201,6 +198,8 @@ def is_probability_average(model: Any) -> bool:
 
 def decides_by_margin(model: Any) -> bool:
     """Return whether a classifier has a decision function: its margin is no probability, and of one target."""
+    if type(model).__module__.startswith(_COMBINED):
+        return False
     return not is_probability_average(_wrapped(model)) and type(model).__module__ != "sklearn.multioutput"
 
 

@@ -77,6 +77,8 @@ class Budgets:
         Margins of coalitions that one task computes at one time, so that they stay in cache: 256 KB of float64.
     coalition_players : int
         Maximum number of players whose coalitions are all computed, for SHAP values on the response scale.
+    picture_margins : float
+        Mixed rows whose responses a picture of one component needs: some seconds.
     ebm_cells : int
         Cells of the tables of one explainable boosting machine.
     """
@@ -113,6 +115,7 @@ class Budgets:
     mixed_margins: int = 1 << 20
     coalition_margins: int = 1 << 15
     coalition_players: int = 14
+    picture_margins: float = 3e8
     ebm_cells: int = 1 << 27
 
 

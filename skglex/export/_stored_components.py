@@ -176,7 +176,7 @@ class StoredComponents:
         """Return what inspection and plots may use."""
         source: Any = SourceModel(None, self._spec, None, None, self._response)  # type: ignore[arg-type]
         fitted = StoredModel(self, source, self._grid, n_background=self._n_background, sparse=self._sparse)
-        return stored_view(self, self._listed, fitted, self._groups)
+        return stored_view(self, self._listed, fitted, self._groups, self._names)
 
     def __getattr__(self, name: str) -> Any:
         # Only attributes that are missing come here. Those of a decomposer are explained.

@@ -14,7 +14,7 @@ from skglex._kernels.arguments import Axes, TableLayout
 from skglex._leaves import Background, Grid
 from skglex._readers import SourceModel
 from skglex._utils import DEFAULT_EXECUTION, Execution
-from skglex.components import Axis, bins_along
+from skglex.components import Axis, ComponentNames, bins_along
 
 if TYPE_CHECKING:
     from skglex.export._stored_components import StoredComponents
@@ -197,7 +197,11 @@ class _StoredDecomposition(_WithoutLeaves):
 
 
 def stored_view(
-    stored: StoredComponents, listed: StoredTables, fitted: StoredModel, groups: FeatureGroups
+    stored: StoredComponents,
+    listed: StoredTables,
+    fitted: StoredModel,
+    groups: FeatureGroups,
+    names: ComponentNames,
 ) -> Explained:
     """Return what inspection and plots may use of stored components."""
     intercept = np.reshape(stored.intercept_, -1)
@@ -215,5 +219,6 @@ def stored_view(
         execution=DEFAULT_EXECUTION,
         component_means=lambda: np.reshape(stored.component_importances_, (-1, n_outputs)),
         find=lambda members: (listed, listed.sets.index(tuple(sorted(members)))),
+        members=names.members,
         cached=frozenset({"component_importances"}),
     )

@@ -182,4 +182,4 @@ def _by_feature_and_order(view: Explained, X: Any, sample_weight: Any) -> NDArra
     else:
         background = view.weighted_rows(X, sample_weight)
         means = component_means(view.listed, background, execution=view.execution)
-    return sum_by_feature_and_order(view.listed, view.decomposition.n_players, means)
+    return sum_by_feature_and_order(view.listed.sets, view.decomposition.n_players, means)

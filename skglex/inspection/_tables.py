@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from skglex._decomposition import Explained
 
 
-def label_columns(view: Explained, name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def label_columns(
+    view: Explained, name: str, values: NDArray[Any], *, scale: str = "margin"
+) -> dict[str, NDArray[Any]]:
     """Name values of shape (n_rows, n_outputs) as columns: ``name``, or one ``label__name`` per output."""
-    if view.output_labels is None:
+    labels = view.response_labels if scale == "response" else view.output_labels
+    if labels is None:
         return {name: values[:, 0]}
-    return {f"{label}__{name}": values[:, o] for o, label in enumerate(view.output_labels)}
+    return {f"{label}__{name}": values[:, o] for o, label in enumerate(labels)}
 
 
 def as_table(columns: dict[str, Any]) -> Any:

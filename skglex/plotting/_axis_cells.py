@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposition import Explained, OneHot, as_text, explained, name_values, one_hot_columns
 from skglex._input import InputSpec, Origin, column_values, raw_column, take_rows
+from skglex._utils import budgets
 from skglex.components import Axis, Component, bins_along
 from skglex.plotting._raw_units import to_raw_units
 
@@ -20,6 +21,8 @@ MAX_LEVELS = 5
 # A range without any of so many background rows is not drawn among few ranges: maybe no value can lie in it.
 _MANY_ROWS = 50
 _CELLS_AT_A_TIME = 1 << 16
+# Along a numeric axis, the response is computed at no fewer cells.
+_FEWEST_CELLS = 12
 
 
 class Rows:
@@ -132,9 +135,8 @@ def cells_of_player(decomposer: Any, player: str) -> list[AxisCells]:
         )
     columns = view.groups.columns_of(player)
     used = np.flatnonzero(np.isin(view.grid.features, columns))
-    names = [view.feature_names[i] for i in view.grid.features[used]]
     if len(columns) == 1:
-        cells = cells_of_axis(decomposer, decomposer.feature_axis(names[0]))
+        cells = cells_of_axis(decomposer, decomposer.feature_axis(view.feature_names[columns[0]]))
         name = player if player in view.groups.members else cells.feature
         return [replace(cells, feature=name, table_bins=None)]
     axes = []
@@ -207,6 +209,40 @@ def component_values(view: Explained, component: Component, axes: list[AxisCells
             bins[axis.used_features] = axis.bins[:, cell]
         out[:, start : start + bins.shape[1]] = view.component_on_bins(component, bins)
     return out.T.reshape(*shape, view.n_outputs)
+
+
+def response_values(view: Explained, axes: list[list[AxisCells]]) -> NDArray[np.float64]:
+    """Return a component of the response in all combinations of cells: shape (n_cells, ..., n_responses).
+
+    ``axes`` are those of each of its players. Many cells of numbers are computed at some of them, and the others get
+    the value of the nearest lower one.
+    """
+    every = [axis for own in axes for axis in own]
+    n_cells = [axis.n_cells for axis in every]
+    most = budgets.picture_margins / max(view.background.n_rows, 1)
+    chosen = [np.arange(n) for n in n_cells]
+    for i in sorted(range(len(every)), key=lambda i: -n_cells[i]):
+        others = np.prod([float(len(cells)) for k, cells in enumerate(chosen) if k != i])
+        if every[i].labels is None and n_cells[i] * others > most:
+            chosen[i] = _spread_cells(every[i], max(int(most ** (1 / len(every))), _FEWEST_CELLS))
+    grid = iter(chosen)
+    points: Any = [
+        [(axis.used_features, axis.bins[:, next(grid)].astype(view.grid.dtype)) for axis in own]
+        for own in axes
+    ]
+    values = view.response_scale.component_at_cells(points, view.execution)
+    for i, cells in enumerate(chosen):
+        nearest = np.searchsorted(cells, np.arange(n_cells[i]), side="right") - 1
+        values = np.take(values, nearest, axis=i + 1)
+    return np.moveaxis(values, 0, -1)
+
+
+def _spread_cells(axis: AxisCells, n: int) -> NDArray[np.int64]:
+    """Return up to n cells at quantiles of the background, with the first one and that of missing values."""
+    share = np.cumsum(axis.shares)
+    cells = np.searchsorted(share, np.linspace(0, share[-1], n, endpoint=False), side="right")
+    ends = np.array([0, *range(axis.missing, axis.n_cells)])
+    return np.unique(np.concatenate([np.minimum(cells, axis.n_cells - 1), ends]))
 
 
 # -- the kinds of axes ------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def view_axis(
     if axis.labels is not None:
         strength = axis.shares if strength is None else strength
         drawn, labels = _strongest(present, axis.labels, strength)
-        return _levels(axis, drawn, labels, missing, share)
+        return view_levels(axis, drawn, labels, missing, share)
     assert axis.edges is not None
     assert axis.fine_edges is not None
     assert axis.fine_shares is not None
@@ -151,7 +151,7 @@ def view_axis(
         # The first and the last range are unbounded, but no value may lie in them.
         drawn = [np.array([cell]) for cell in (present if len(present) else inner)]
         labels = [_level_label(axis.edges, int(cell), values, row_cells) for (cell,) in drawn]
-        return _levels(axis, drawn, labels, missing, share)
+        return view_levels(axis, drawn, labels, missing, share)
     whole = values is not None and len(values) >= MANY_ROWS and _is_whole(values)
     edges, fine_edges = axis.edges, axis.fine_edges
     if whole:
@@ -169,9 +169,10 @@ def view_axis(
     return AxisView(axis, False, drawn, borders, labels, missing, shares, fine_borders, share)
 
 
-def _levels(
+def view_levels(
     axis: AxisCells, drawn: list[NDArray[np.int64]], labels: list[str], missing: bool, share: float
 ) -> AxisView:
+    """Lay out cells as levels, one beside the other."""
     borders = np.arange(len(drawn) + 1) - 0.5
     shares = np.array([axis.shares[members].sum() for members in drawn])
     return AxisView(axis, True, drawn, borders, labels, missing, shares, borders, share)

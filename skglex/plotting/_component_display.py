@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from skglex._decomposition import explained
+from skglex._response import on_response
 from skglex.components import Component
 from skglex.plotting._axis_cells import Rows, has_axes
 from skglex.plotting._draw import draw_panel, note_flat_panel, room_for_labels
@@ -60,6 +61,8 @@ class ComponentDisplay:
     True
     """
 
+    _what = "effect"
+
     def __init__(self, panels: list[Panel], *, label: str = "the prediction") -> None:
         self.panels = panels
         self.label = label
@@ -72,6 +75,7 @@ class ComponentDisplay:
         *,
         k: int = 6,
         output: Any = None,
+        scale: str = "margin",
         X: Any = None,
         subsample: int = 200,
         missing: str | bool = "auto",
@@ -96,6 +100,9 @@ class ComponentDisplay:
             Number of components if ``features`` is None.
         output : object, default=None
             The class, or the name or position of the output. Required if the model has several outputs.
+        scale : {"margin", "response"}, default="margin"
+            ``"response"``: draw components of the model's own response (probability, price, count), averaged over the
+            background. If both features of a map have many bins, it is computed at quantiles of them.
         X : array-like or data frame of shape (n_samples, n_features), default=None
             Rows that are drawn as points. 50 or more rows also set the range of the axes, and name the levels of
             numeric features. If a numeric feature has only integer values in X, the borders of its bins are drawn
@@ -113,7 +120,8 @@ class ComponentDisplay:
         n_cols : int, default=3
             Number of panels per row.
         target, units : str, default=None
-            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
+            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...), or
+            of the response ("probability", ...).
         ax : matplotlib Axes, or array of Axes, default=None
             Axes to draw on. A single Axes is divided if there are several panels. None: a new figure.
 
@@ -124,15 +132,17 @@ class ComponentDisplay:
         """
         require_matplotlib()
         view = explained(decomposer)
-        position = view.output_position(output, "output")
+        position = view.output_position(output, "output", scale=scale)
         if features is None:
             strongest = decomposer.strongest_components(3 * k)
             # If none can be drawn, the strongest one says why.
             features = [c for c in strongest if c.order <= 3 and has_axes(view, c)][:k] or strongest[:1]
-        components = [
-            key if isinstance(key, Component) else decomposer[key]
-            for key in (features if isinstance(features, list) else [features])
-        ]
+        components: list[Component | list[str]] = []
+        for key in features if isinstance(features, list) else [features]:
+            if on_response(scale):
+                components.append(view.features_of(view.members(key)))
+            else:
+                components.append(key if isinstance(key, Component) else decomposer[key])
         if not components:
             raise ValueError("features is empty: name at least one component")
         rows = None if X is None else Rows(decomposer, X)
@@ -140,7 +150,7 @@ class ComponentDisplay:
         panels: list[Panel] = []
         for component in components:
             panels += make_panels(decomposer, component, position, rows=rows, drawn=drawn, missing=missing)
-        display = cls(panels, label=margin_label(view, position, target, units))
+        display = cls(panels, label=margin_label(view, position, target, units, scale))
         return display.plot(ax=ax, background=background, same_scale=same_scale, n_cols=n_cols)
 
     def plot(
@@ -168,7 +178,7 @@ class ComponentDisplay:
         from matplotlib.colors import Normalize
 
         names = Names()
-        label = plain_text(f"effect on {self.label}")
+        label = plain_text(f"{self._what} on {self.label}")
         largest = max((_size(panel) for panel in self.panels if panel.kind == "map"), default=0.0) or 1.0
         curves = [panel for panel in self.panels if panel.kind != "map"]
         common = _limits(curves) if same_scale and len(curves) > 1 else None

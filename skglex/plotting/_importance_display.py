@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import explained, sum_by_feature_and_order
+from skglex._decomposition import Explained, explained, sum_by_feature_and_order
+from skglex._response import on_response
+from skglex._utils import budgets
 from skglex.plotting._draw import legend_above
 from skglex.plotting._style import (
     COLOURS,
@@ -20,6 +22,9 @@ from skglex.plotting._style import (
     remove_frame,
     require_matplotlib,
 )
+
+# Rows over which importances on the response scale are averaged.
+_FEWEST_ROWS, _MOST_ROWS = 50, 500
 
 
 class ImportanceDisplay:
@@ -92,6 +97,7 @@ class ImportanceDisplay:
         kind: str = "component",
         *,
         output: Any = None,
+        scale: str = "margin",
         k: int = 15,
         shap: bool = True,
         target: str | None = None,
@@ -110,12 +116,18 @@ class ImportanceDisplay:
         output : object, default=None
             The class, or the name or position of the output, if the model has several outputs. None: the sum over all
             outputs.
+        scale : {"margin", "response"}, default="margin"
+            ``"response"``: draw the importances of the components of the model's own response (probability, price,
+            count), averaged over the background. Their absolute values are averaged over some background rows, evenly
+            spaced: as many as take a few seconds, from 50 to 500.
         k : int, default=15
             Draw at most that many bars.
         shap : bool, default=True
-            With ``kind="order"``, draw the SHAP importance beside each bar. Stored components have none.
+            With ``kind="order"``, draw the SHAP importance beside each bar. Stored components have none, and it is not
+            drawn on the response scale.
         target, units : str, default=None
-            Name and unit of the target, for the label. None: the kind of the margin ("prediction", "log-odds", ...).
+            Name and unit of the target, for the label. None: the kind of the margin ("prediction", "log-odds", ...),
+            or of the response ("probability", ...).
         ax : matplotlib Axes, default=None
             Axes to draw on. None: a new figure.
 
@@ -128,21 +140,26 @@ class ImportanceDisplay:
         if kind not in ("component", "order"):
             raise ValueError(f"kind must be 'component' or 'order'; got {kind!r}")
         view = explained(decomposer)
-        several = output is None and view.output_labels is not None
-        position = None if several else view.output_position(output, "output")
-        label = margin_label(view, position, target, units) + (", sum over all outputs" if several else "")
-        listed, importances = view.listed, _of_output(view.squeeze(view.component_means()), position)
+        response = on_response(scale)
+        several = output is None and (view.response_labels if response else view.output_labels) is not None
+        position = None if several else view.output_position(output, "output", scale=scale)
+        label = margin_label(view, position, target, units, scale)
+        label += ", sum over all outputs" if several else ""
+        sets, means = _response_means(view) if response else (view.listed.sets, view.component_means())
+        importances = _of_output(means, position)
         if not view.decomposition.complete and view.max_interaction is not None:
             most = view.max_interaction
             label += "; main effects only" if most == 1 else f"; components of up to {most} features"
         if kind == "component":
             order = np.argsort(-importances, kind="stable")[:k]
-            names = [TIMES.join(map(view.shown_name, view.features_of(listed.sets[i]))) for i in order]
+            names = [TIMES.join(map(view.shown_name, view.features_of(sets[i]))) for i in order]
             return cls(names, importances[order][:, None], label=label).plot(ax=ax)
         features = decomposer.explained_features_
-        heights = sum_by_feature_and_order(listed, view.decomposition.n_players, importances)
+        heights = sum_by_feature_and_order(sets, view.decomposition.n_players, importances)
         ranking = np.argsort(-heights.sum(axis=1), kind="stable")[:k]
-        phi = _of_output(decomposer.feature_importances_, position)[ranking] if shap else None
+        phi = None
+        if shap and not response:
+            phi = _of_output(decomposer.feature_importances_.reshape(len(features), -1), position)[ranking]
         orders = [q for q in range(1, heights.shape[1] + 1) if heights[:, q - 1].any()]
         heights = heights[np.ix_(ranking, np.array(orders, dtype=int) - 1)]
         return cls(
@@ -210,8 +227,18 @@ class ImportanceDisplay:
             legend_above(self.ax_, *self.ax_.get_legend_handles_labels())
 
 
+def _response_means(view: Explained) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
+    """Return the sets of players of the response's components, and the mean absolute value of each over some rows."""
+    scale = view.response_scale
+    order = scale.all_orders() if view.max_interaction is None else view.max_interaction
+    sets = scale.sets_up_to(order, view.decomposition.allowed)
+    background = view.background.in_memory()
+    n_rows = int(budgets.picture_margins / (background.n_rows * max(len(sets), 1)))
+    rows = background.spread_rows(min(max(n_rows, _FEWEST_ROWS), _MOST_ROWS))
+    values = np.abs(scale.components(sets, rows.bins, view.execution))
+    return sets, (values @ (rows.weight / rows.total)).T
+
+
 def _of_output(values: NDArray[np.float64], position: int | None) -> NDArray[np.float64]:
     """Return the importances of one output; for None, their sum over all outputs."""
-    if values.ndim == 1:
-        return values
     return np.asarray(values.sum(axis=1) if position is None else values[:, position])

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from skglex._decomposition import explained
 from skglex.components import Component
-from skglex.plotting._axis_cells import AxisCells, Rows, cells_of_component, component_values
+from skglex.plotting._axis_cells import (
+    AxisCells,
+    Rows,
+    cells_of_component,
+    cells_of_player,
+    component_values,
+    response_values,
+)
 from skglex.plotting._axis_view import AxisView, view_axis
 
 # Features with more levels are not drawn as lines, and not all their levels become panels.
@@ -47,29 +54,34 @@ class Panel:
 
 
 def make_panels(
-    decomposer: Any, component: Component, output: int, *, rows: Rows | None, drawn: Rows | None, missing: Any
+    decomposer: Any,
+    component: Component | list[str],
+    output: int,
+    *,
+    rows: Rows | None,
+    drawn: Rows | None,
+    missing: Any,
 ) -> list[Panel]:
-    """Return the panels of one component; ``rows`` set ranges and labels, ``drawn`` become points."""
-    axes = cells_of_component(decomposer, component)
-    if len(axes) > 3:
-        raise ValueError(
-            f"the component {component.name!r} depends on {len(axes)} columns, but at most three can be drawn. Choose "
-            "a component of fewer features; a group is drawn along one axis if its columns come from one raw column "
-            "or are one-hot encoded"
-        )
-    values = component_values(explained(decomposer), component, axes)[..., output]
+    """Return the panels of one component; ``rows`` set ranges and labels, ``drawn`` become points.
+
+    A list of features stands for their component on the scale of the response.
+    """
+    if isinstance(component, list):
+        features = component
+        axes, values, height = _on_response(decomposer, features, drawn)
+    else:
+        features = list(component.features)
+        axes, values, height = _on_margin(decomposer, component, drawn)
+    values = values[..., output]
+    height = None if height is None else height[:, output]
     views = [view_axis(axis, rows, missing, _strength(values, axes, i)) for i, axis in enumerate(axes)]
     for i, view in enumerate(views):
         values = view.summarize(values, i)
-    height = None
-    if drawn is not None:
-        height = component.evaluate(drawn.X)
-        height = height if height.ndim == 1 else height[:, output]
-    title = " × ".join(component.features)
-    if len(axes) == len(component.features):
+    title = " × ".join(features)
+    if len(axes) == len(features):
         title = " × ".join(axis.feature for axis in axes)
     if len(axes) < 3:
-        return [_panel(title, views, values, drawn, height, None)]
+        return [new_panel(title, views, values, drawn, height, None)]
     split = _split_axis(views)
     rest = [view for i, view in enumerate(views) if i != split]
     panels = []
@@ -78,9 +90,44 @@ def make_panels(
         inside = None if drawn is None else view.cell_of(drawn) == cell
         label = f"{view.feature}: {view.cell_labels[cell]}"
         panels.append(
-            _panel(title, rest, np.take(values, cell, axis=split), drawn, height, inside, subtitle=label)
+            new_panel(title, rest, np.take(values, cell, axis=split), drawn, height, inside, subtitle=label)
         )
     return [panels[0], *(replace(panel, continues=True) for panel in panels[1:])]
+
+
+# The axes of a component, its values of shape (n_cells, ..., n_outputs), and of shape (n_rows, n_outputs) at rows.
+_Component = tuple[list[AxisCells], NDArray[np.float64], NDArray[np.float64] | None]
+
+
+def _on_margin(decomposer: Any, component: Component, drawn: Rows | None) -> _Component:
+    axes = cells_of_component(decomposer, component)
+    _check_number(axes, component.name)
+    height = None if drawn is None else component.evaluate(drawn.X)
+    if height is not None and height.ndim == 1:
+        height = height[:, None]
+    return axes, component_values(explained(decomposer), component, axes), height
+
+
+def _on_response(decomposer: Any, features: list[str], drawn: Rows | None) -> _Component:
+    view = explained(decomposer)
+    # The response changes at all thresholds of a feature, not only at those of leaves with all features.
+    by_player = [cells_of_player(decomposer, name) for name in features]
+    axes = [axis for own in by_player for axis in own]
+    _check_number(axes, view.estimator.separator.join(features))
+    height = None
+    if drawn is not None:
+        players = tuple(view.groups.names.index(name) for name in features)
+        height = view.response_scale.components([players], drawn.bins, view.execution)[:, 0].T
+    return axes, response_values(view, by_player), height
+
+
+def _check_number(axes: list[AxisCells], name: str) -> None:
+    if len(axes) > 3:
+        raise ValueError(
+            f"the component {name!r} depends on {len(axes)} columns, but at most three can be drawn. Choose a "
+            "component of fewer features; a group is drawn along one axis if its columns come from one raw column or "
+            "are one-hot encoded"
+        )
 
 
 def _strength(values: NDArray[np.float64], axes: list[AxisCells], along: int) -> NDArray[np.float64]:
@@ -94,7 +141,7 @@ def _strength(values: NDArray[np.float64], axes: list[AxisCells], along: int) ->
     return strength * shares if shares.sum() > 0 else strength
 
 
-def _panel(
+def new_panel(
     title: str,
     views: list[AxisView],
     values: NDArray[np.float64],
@@ -103,6 +150,7 @@ def _panel(
     inside: NDArray[np.bool_] | None,
     subtitle: str = "",
 ) -> Panel:
+    """Choose how to draw values over one or two axes, and which of the rows are points."""
     if len(views) == 1:
         kind = "bars" if views[0].levels else "steps"
     else:

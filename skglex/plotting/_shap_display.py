@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition import Explained, explained
+from skglex._response import on_response
 from skglex.plotting._axis_cells import (
     AxisCells,
     Rows,
     cells_of_component,
     cells_of_player,
     component_values,
+    response_values,
 )
 from skglex.plotting._axis_view import AxisView, view_axis
 from skglex.plotting._draw import (
@@ -102,6 +104,7 @@ class ShapDisplay:
         X: Any,
         *,
         output: Any = None,
+        scale: str = "margin",
         colour_by: Any = None,
         subsample: int = 2000,
         missing: str | bool = "auto",
@@ -123,6 +126,9 @@ class ShapDisplay:
             The rows whose SHAP values are drawn.
         output : object, default=None
             The class, or the name or position of the output. Required if the model has several outputs.
+        scale : {"margin", "response"}, default="margin"
+            ``"response"``: draw SHAP values of the model's own response (probability, price, count). Each row that is
+            drawn is then mixed with each background row; ``subsample`` limits the rows.
         colour_by : str or int, default=None
             A feature, or such a group, whose values colour the points.
         subsample : int, default=2000
@@ -132,7 +138,8 @@ class ShapDisplay:
         background : bool, default=True
             Draw the histogram of the background along the bottom.
         target, units : str, default=None
-            Name and unit of the target, for the label. None: the kind of the margin ("prediction", "log-odds", ...).
+            Name and unit of the target, for the label. None: the kind of the margin ("prediction", "log-odds", ...),
+            or of the response ("probability", ...).
         ax : matplotlib Axes, default=None
             Axes to draw on. None: a new figure.
 
@@ -143,22 +150,14 @@ class ShapDisplay:
         """
         require_matplotlib()
         view = explained(decomposer)
-        position = view.output_position(output, "output")
+        position = view.output_position(output, "output", scale=scale)
         rows = Rows(decomposer, X)
         drawn = rows.subsample(subsample)
         player = _player(view, feature)
-        component = None
-        if player in decomposer:
-            component = decomposer[player]
-            axes = cells_of_component(decomposer, component)
-        else:
-            axes = cells_of_player(decomposer, player)
-        axis = _single_axis(axes, player)
-        shap = decomposer.shap_values(drawn.X)[:, view.groups.names.index(player)]
+        axis, effect = _main_effect(decomposer, player, scale)
+        shap = decomposer.shap_values(drawn.X, scale=scale)[:, view.groups.names.index(player)]
         shap = shap if shap.ndim == 1 else shap[:, position]
-        effect = None
-        if component is not None:
-            effect = component_values(view, component, [axis])[:, position]
+        effect = None if effect is None else effect[:, position]
         layout = view_axis(axis, rows, missing, None if effect is None else np.abs(effect) * axis.shares)
         colours = None
         if colour_by is not None:
@@ -171,7 +170,7 @@ class ShapDisplay:
             shap,
             None if effect is None else layout.summarize(effect, 0),
             colour_by=colours,
-            label=margin_label(view, position, target, units),
+            label=margin_label(view, position, target, units, scale),
         )
         return display.plot(ax=ax, background=background)
 
@@ -247,6 +246,17 @@ class ShapDisplay:
         bar.solids.set_alpha(1)
         # Above the bar, the name cannot be read as the label of the next panel's axis.
         bar.ax.set_title(names.write(other.feature, 14), fontsize="small", loc="left")
+
+
+def _main_effect(decomposer: Any, player: str, scale: str) -> tuple[AxisCells, NDArray[np.float64] | None]:
+    """Return the axis of a player, and its main effect of shape (n_cells, n_outputs) if there is one."""
+    view = explained(decomposer)
+    if not on_response(scale) and player in decomposer:
+        component = decomposer[player]
+        axis = _single_axis(cells_of_component(decomposer, component), player)
+        return axis, component_values(view, component, [axis])
+    axis = _single_axis(cells_of_player(decomposer, player), player)
+    return axis, response_values(view, [[axis]]) if on_response(scale) else None
 
 
 def _player(view: Explained, feature: Any) -> str:

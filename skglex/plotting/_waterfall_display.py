@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition import Explained, explained, row_values
 from skglex._input import take_rows
-from skglex._response import split_link
+from skglex._response import on_response, split_link
 from skglex.plotting._style import (
     NEGATIVE,
     POSITIVE,
@@ -96,6 +97,7 @@ class WaterfallDisplay:
         X: Any,
         *,
         output: Any = None,
+        scale: str = "margin",
         k: int = 10,
         target: str | None = None,
         units: str | None = None,
@@ -111,11 +113,16 @@ class WaterfallDisplay:
             The first row is drawn. The title says which row it is.
         output : object, default=None
             The class, or the name or position of the output. Required if the model has several outputs.
+        scale : {"margin", "response"}, default="margin"
+            ``"response"``: draw the components of the model's own response (probability, price, count), averaged over
+            the background. They are those of up to ``max_interaction`` features, as in
+            `skglex.inspection.response_components`.
         k : int, default=10
             Number of components with a separate step. The other components share one step. A ``remainder`` always
             has a separate step.
         target, units : str, default=None
-            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
+            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...), or
+            of the response ("probability", ...).
         ax : matplotlib Axes, default=None
             Axes to draw on. None: a new figure.
 
@@ -126,35 +133,37 @@ class WaterfallDisplay:
         """
         require_matplotlib()
         view = explained(decomposer)
-        position = view.output_position(output, "output")
+        position = view.output_position(output, "output", scale=scale)
         row = take_rows(view.as_rows(X), np.array([0]))
         bins = view.fitted.bins(view.check(row), view.execution)
-        values = view.component_values(view.listed, bins)[position, :, 0]
-        margins = view.decomposition.margins(bins, view.execution)[:, 0]
-        remainder = float(margins[position] - view.intercept[position] - values.sum())
+        parts = _parts_of_response(view, bins) if on_response(scale) else _parts_of_margin(view, bins)
+        values, intercept = parts.values[position], float(parts.intercept[position])
+        remainder = float(parts.total[position] - intercept - values.sum())
         ranking = np.argsort(-np.abs(values), kind="stable")
         ranking = ranking[values[ranking] != 0]
         # A step for a single other component would take as much room as the component.
         n_shown = k if len(ranking) > k + 1 else len(ranking)
         shown, others = ranking[:n_shown], ranking[n_shown:]
         texts = _describe(view, row)
-        names = [_AND.join(texts[name] for name in view.features_of(view.listed.sets[i])) for i in shown]
+        names = [_AND.join(texts[name] for name in view.features_of(parts.sets[i])) for i in shown]
         steps = values[shown].tolist()
         if len(others):
             names.append(f"{len(others)} other components")
             steps.append(float(values[others].sum()))
-        if not view.decomposition.complete and abs(remainder) > 1e-9 * np.abs(values).sum():
+        if not parts.complete and abs(remainder) > 1e-9 * np.abs(values).sum():
             names.append("remainder")
             steps.append(remainder)
-        label = margin_label(view, position, target, units)
-        response = _describe_response(view, margins, position, response_label(view, target, units))
+        label, response = margin_label(view, position, target, units, scale), ""
+        if not on_response(scale):
+            word = response_label(view, target, units)
+            response = _describe_response(view, parts.total, position, word)
         if not view.decomposition.knows_margins:
             # Stored components lack those that were left out, so their sum is no prediction.
             label, response = f"{label}, without the components left out", ""
         display = cls(
             names,
             np.array(steps),
-            float(view.intercept[position]),
+            intercept,
             label=label,
             title=f"row {row.index[0]}" if hasattr(row, "index") else "row 0",
             response=response,
@@ -216,6 +225,42 @@ class WaterfallDisplay:
         if own_figure:
             names.explain(self.figure_)
         return self
+
+
+class _Parts(NamedTuple):
+    """Hold the components of one row.
+
+    Attributes
+    ----------
+    sets : list of tuple of int
+    values : ndarray of shape (n_outputs, n_sets)
+    intercept, total : ndarray of shape (n_outputs,)
+        ``total`` is the margin or the response.
+    complete : bool
+        Whether the components add up to it.
+    """
+
+    sets: Sequence[tuple[int, ...]]
+    values: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    total: NDArray[np.float64]
+    complete: bool
+
+
+def _parts_of_margin(view: Explained, bins: NDArray[Any]) -> _Parts:
+    values = view.component_values(view.listed, bins)[:, :, 0]
+    total = view.decomposition.margins(bins, view.execution)[:, 0]
+    return _Parts(view.listed.sets, values, view.intercept, total, view.decomposition.complete)
+
+
+def _parts_of_response(view: Explained, bins: NDArray[Any]) -> _Parts:
+    scale = view.response_scale
+    order = scale.all_orders() if view.max_interaction is None else view.max_interaction
+    sets = scale.sets_up_to(order, view.decomposition.allowed)
+    values = scale.components([(), *sets], bins, view.execution)[:, :, 0]
+    total = scale.output(bins, view.execution)[:, 0]
+    complete = view.decomposition.all_allowed and order >= scale.n_players
+    return _Parts(sets, values[:, 1:], values[:, 0], total, complete)
 
 
 def _break_line(parts: list[str]) -> str:
