@@ -42,6 +42,15 @@ def _push(waiting, top, node, lo, hi, n_decided, player, side):
 
 
 @helper
+def _weight_of(order, lo, hi, share):
+    """Return the share of the background rows ``order[lo:hi]``."""
+    weight = 0.0
+    for i in range(lo, hi):
+        weight += share[order[i]]
+    return weight
+
+
+@helper
 def _add_vector(share, value, decided, side, n_decided, inverse, row_sum):
     """Add what a reached leaf of several values gives to ``row_sum``, a row per player: see `_add_leaf`."""
     a = 0
@@ -68,12 +77,15 @@ def _flush(row_sum, first, r, out):
 
 
 @helper
-def _add_leaf(share, value, first, r, decided, side, n_decided, inverse, layout, out):
+def _add_leaf(share, value, first, r, decided, side, n_decided, inverse, layout, row_sum, out):
     """Add what a reached leaf gives to the players at which the rows disagree, or half the interactions of pairs.
 
     Of these players, a follow the explained row and b the background row. The weights are those of
     `skglex._kernels.shapley.solve_by_comparison`.
     """
+    if row_sum.shape[0] > 0:
+        _add_vector(share, value, decided, side, n_decided, inverse, row_sum)
+        return
     a = 0
     for i in range(n_decided):
         a += side[decided[i]] == _ROW
@@ -109,7 +121,7 @@ def add_shapley_by_walks(bins, trees, player_of_feature, background, depth, layo
 
     A step takes one background row through one node. ``depth`` is the number of splits on the longest path.
     """
-    nodes, value, share = trees.nodes, trees.value, background.share
+    nodes, value, share, inverse = trees.nodes, trees.value, background.share, background.inverse
     n_rows, n_background = bins.shape[1], share.shape[0]
     n_columns = layout.n_players * layout.n_players if layout.pairs else layout.n_players
     last = np.int64(2) ** (8 * bins.itemsize) - 1
@@ -170,20 +182,10 @@ def add_shapley_by_walks(bins, trees, player_of_feature, background, depth, layo
                     node = to
                     feature = nodes[node, 0]
                 if n_decided > 0:
-                    weight = 0.0
-                    for i in range(lo, hi):
-                        weight += share[order[i]]
-                    first, leaf, inverse = (
-                        trees.output[tree] * n_columns,
-                        value[nodes[node, 1]],
-                        background.inverse,
-                    )
-                    if by_vector:
-                        _add_vector(weight, leaf, decided, side, n_decided, inverse, row_sum)
-                    else:
-                        _add_leaf(weight, leaf, first, r, decided, side, n_decided, inverse, layout, out)
-            if by_vector:
-                _flush(row_sum, trees.output[tree] * n_columns, r, out)
+                    weight = _weight_of(order, lo, hi, share)
+                    first, leaf = trees.output[tree] * n_columns, value[nodes[node, 1]]
+                    _add_leaf(weight, leaf, first, r, decided, side, n_decided, inverse, layout, row_sum, out)
+            _flush(row_sum, trees.output[tree] * n_columns, r, out)
             while n_decided > 0:
                 n_decided -= 1
                 side[decided[n_decided]] = 0
