@@ -5,11 +5,13 @@ Start with one of the estimators:
 - `GlexDecomposer` decomposes a fitted model into components, and computes SHAP values, partial dependence and
   importances from them.
 - `FeatureRemover` predicts with a fitted model without the effects of some features.
+- `ComponentModel` predicts from the components of a model that one keeps, as one has edited them.
 - `RandomPlantedForestRegressor` and `RandomPlantedForestClassifier` are models that consist of components.
 
 These modules continue from a fitted estimator:
 
-- `skglex.inspection` computes importances, the strength of interactions, and differences between groups of rows.
+- `skglex.inspection` computes importances and the strength of interactions, and explains differences between rows,
+  groups of rows, data sets and models.
 - `skglex.plotting` plots components, importances, SHAP values and the explanation of a single row.
 - `skglex.export` stores components, and converts them to explainable boosting machines and to the formats of shap and
   shapiq.
@@ -20,6 +22,7 @@ These modules continue from a fitted estimator:
 
 from typing import TYPE_CHECKING, Any
 
+from skglex._component_model import ComponentModel
 from skglex._decomposer import GlexDecomposer
 from skglex._remover import FeatureRemover
 from skglex._version import __version__ as __version__
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from skglex._planted import RandomPlantedForestClassifier, RandomPlantedForestRegressor
 
 __all__ = [
+    "ComponentModel",
     "FeatureRemover",
     "GlexDecomposer",
     "RandomPlantedForestClassifier",

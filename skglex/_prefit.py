@@ -84,18 +84,23 @@ def resolve_estimator(
     """
     if uses_prefit(estimator, prefit, y):
         return _use_as_is(estimator, prefit, X, y, fit_params), None
-    if y is None and get_tags(estimator).target_tags.required:
-        raise ValueError(
-            f"{type(owner).__name__} requires y to be passed, but the target y is None: the estimator is not fitted "
-            "(clones never are). Pass y, or keep a fitted model as it is with "
-            "sklearn.frozen.FrozenEstimator(estimator)"
-        )
+    require_target(estimator, prefit, y, type(owner).__name__)
     if prefit == "auto" and is_fitted(estimator):
         warn_user(
             f"y was passed, so the {type(estimator).__name__} is cloned and fitted again, although it is fitted. To "
             "keep it as it is, pass sklearn.frozen.FrozenEstimator(estimator) or prefit=True"
         )
     return _fit_clone(estimator, X, y, weight, fit_params, owner)
+
+
+def require_target(estimator: Any, prefit: str | bool, y: Any, owner: str) -> None:
+    """Raise if an estimator has to be fitted, but there is no target; ``owner`` names who asks."""
+    if y is None and not uses_prefit(estimator, prefit, y) and get_tags(estimator).target_tags.required:
+        raise ValueError(
+            f"{owner} requires y to be passed, but the target y is None: the estimator is not fitted "
+            "(clones never are). Pass y, or keep a fitted model as it is with "
+            "sklearn.frozen.FrozenEstimator(estimator)"
+        )
 
 
 def _use_as_is(estimator: Any, prefit: str | bool, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
@@ -133,7 +138,7 @@ def _fit_clone(
             key: _encode_eval_set(value, classes) if key.endswith("eval_set") else value
             for key, value in fit_params.items()
         }
-    if offset := [key for key in fit_params if key.rpartition("__")[2] in _OFFSETS]:
+    if offset := list(filter(is_offset, fit_params)):
         warn_user(
             f"the model is fitted with {offset[0]}, which is not part of the model: the decomposition does not include "
             "it. FeatureRemover.predict takes it as offset="
@@ -144,6 +149,11 @@ def _fit_clone(
     elif weight is not None:
         fit_params = {**fit_params, **_weight_params(unfitted, weight)}
     return unfitted.fit(X, y, **fit_params), classes
+
+
+def is_offset(name: str) -> bool:
+    """Return whether a parameter of ``fit`` is an offset of rows; in a pipeline the step's name comes first."""
+    return name.rpartition("__")[2] in _OFFSETS
 
 
 def _check_target(X: Any, y: Any, classifies: bool, encode: bool) -> tuple[NDArray[Any], NDArray[Any] | None]:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skglex._base import BaseTreeModelEstimator, example_row
 from skglex._dask import lazy_on_dask
-from skglex._decomposition import average_out
+from skglex._decomposition import Decomposition, Explained, average_out
 from skglex._input import (
     DistinctValues,
     RawColumns,
@@ -27,16 +27,18 @@ from skglex._input import (
     find_distinct_values,
     find_outputs,
     frame_names,
+    group_features,
     is_frame,
     list_features,
     resolve_features,
     take_rows,
 )
-from skglex._leaves import LeafSum
+from skglex._leaves import LeafSum, assign_players
 from skglex._mixed_rows import CellAxis, cell_axis, distinct_cells, mean_over_cells, warn_of_margins
 from skglex._readers import SourceModel, decides_by_margin, tree_model
 from skglex._response import Response
 from skglex._utils import Execution, restore_on_failure, warn_user
+from skglex.components import ComponentNames
 
 if TYPE_CHECKING:
     import xgboost
@@ -653,6 +655,36 @@ class FeatureRemover(BaseTreeModelEstimator):
             zero_is_missing=self._fitted.zero_is_missing,
             description=description,
             metadata=metadata,
+        )
+
+    @property
+    def _explained(self) -> Explained:
+        """Return the model and what is removed for inspection, which calls `skglex._decomposition.explained`.
+
+        Every column of the model is a player by itself.
+        """
+        fitted, execution = self._fitted, self._execution
+        ensemble, names = fitted.source.ensemble, fitted.feature_names
+        groups = group_features(None, names, fitted.raw.by_name())
+        players = assign_players(ensemble, groups.of_feature[ensemble.grid.features])
+        decomposition = Decomposition(ensemble, players, len(names), fitted.weighting, 1)
+        classes = list(getattr(self, "classes_", []))
+        labels = classes if len(classes) == ensemble.n_outputs else list(range(ensemble.n_outputs))
+        return Explained(
+            estimator=self,
+            decomposition=decomposition,
+            fitted=fitted,
+            groups=groups,
+            intercept=decomposition.intercept(execution),
+            output_labels=None if ensemble.n_outputs == 1 else labels,
+            max_interaction=None,
+            execution=execution,
+            component_means=lambda: np.empty((0, ensemble.n_outputs)),
+            find=lambda members: (decomposition.single(members), 0),
+            members=ComponentNames(groups.names, ":", {}).members,
+            cached=frozenset(),
+            removed=tuple(self._removed.tolist()),
+            strength=self.strength,
         )
 
     # -- helpers ------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ Margin = NDArray[np.float64]
 
 # Differences from a decision threshold up to this size count as ties, because the leaves are summed in another order
 # than the model sums them.
-_TIE = 1e-12
+TIE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class Response(PlainState):
         if not self.binary:
             return _squeeze(margin)
         difference = margin[:, 0] - even_margin(self.link)
-        return np.where(np.abs(difference) <= _TIE, 0.0, difference)
+        return np.where(np.abs(difference) <= TIE, 0.0, difference)
 
     def predict(self, output: Margin) -> NDArray[Any]:
         """Return the labels of a classifier, 0 or 1 for each of several labels, or the output itself.
@@ -212,9 +212,9 @@ class Response(PlainState):
         if self.targets:
             return np.column_stack([target.predict(part) for target, part in self._of_targets(output)])
         if self.multilabel:
-            return (output > 0.5 + _TIE).astype(np.int64)
+            return (output > 0.5 + TIE).astype(np.int64)
         if self.binary and len(self.classes) == 2:
-            second = output[:, 0] > self.threshold + (-_TIE if self.second_class_on_ties else _TIE)
+            second = output[:, 0] > self.threshold + (-TIE if self.second_class_on_ties else TIE)
             return np.asarray(self.classes[second.astype(np.intp)])
         return np.asarray(self.classes[self.probabilities(output).argmax(axis=1)])
 
@@ -239,7 +239,7 @@ class Response(PlainState):
 
     def outliers(self, scores: Margin) -> NDArray[np.int64]:
         """Return -1 for the outliers of an isolation forest and 1 for all other rows, of shape (n_samples,)."""
-        return np.where(self.decision_of_scores(scores) < -_TIE, -1, 1)
+        return np.where(self.decision_of_scores(scores) < -TIE, -1, 1)
 
 
 def _squeeze(values: Margin) -> Margin:

@@ -392,3 +392,20 @@ def test_frames_of_components():
     assert cells["c"].tolist()[-2] == "(other)"
     assert cells["c"].isna().tolist()[-1]
     assert set(cells["c"][:-2]) <= set("xyz")
+
+
+def test_frames_with_categories():
+    """Categories without a bin of their own, and missing values, have rows of their own."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=300), "job": pd.Categorical(rng.choice(list("xyz"), 300))})
+    model = small(enable_categorical=True).fit(frame, frame["a"] * (1.0 + (frame["job"] == "x")))
+    dec = GlexDecomposer(model).fit(frame)
+    for name in ("job", "a:job"):
+        cells = dec[name].to_frame()
+        assert len(cells) == dec[name].values.size
+        labels = cells["job"].value_counts(dropna=False)
+        assert labels.nunique() == 1
+        assert {"x", "(other)"} < set(labels.index)
+        assert cells["job"].isna().any()
+    effects = dec["job"].to_frame().set_index("job")["value"]
+    assert effects["x"] == dec["job"].evaluate(frame[frame["job"] == "x"])[0]

@@ -216,10 +216,7 @@ class Decomposition:
         """Return the component of the empty set, one number per output."""
         ensemble = self.ensemble
         averaged = np.ones(len(ensemble.leaf_condition), dtype=bool)
-        value = ensemble.value * self.weighting.joint_weights(ensemble, averaged, execution)[:, None]
-        out = ensemble.base.copy()
-        np.add.at(out, ensemble.output[:, None] + np.arange(value.shape[1]), value)
-        return out
+        return ensemble.sum_leaves(self.weighting.joint_weights(ensemble, averaged, execution))
 
     def affordable_orders(self, n_rows: int, wanted: int | None) -> int:
         """Return ``wanted`` if the model has that order; None: the largest order that takes about a minute to sum."""

@@ -52,6 +52,10 @@ class Explained:
         Returns the players of a component from its name, or from their names in any order.
     cached : frozenset of str
         Names of the attributes that were computed already.
+    removed : tuple of int
+        Players whose components a FeatureRemover removes; empty for a decomposer.
+    strength : float
+        How much of them a FeatureRemover removes, from 0 to 1.
     """
 
     estimator: Any
@@ -66,6 +70,8 @@ class Explained:
     find: Callable[[tuple[int, ...]], tuple[ListedComponents, int]]
     members: Callable[[Any], tuple[int, ...]]
     cached: frozenset[str]
+    removed: tuple[int, ...] = ()
+    strength: float = 0.0
 
     @property
     def source(self) -> SourceModel:
@@ -221,9 +227,13 @@ class Explained:
         return int(position)
 
 
-def explained(decomposer: Any) -> Explained:
-    """Return the view of a fitted GlexDecomposer, or of stored components; raise for anything else."""
-    if not hasattr(type(decomposer), "strongest_components"):
+def explained(decomposer: Any, *, removers: bool = False) -> Explained:
+    """Return the view of a fitted GlexDecomposer, or of stored components; raise for anything else.
+
+    With ``removers``, a FeatureRemover has a view too: of its model, and of what it removes.
+    """
+    accepted = "_explained" if removers else "strongest_components"
+    if not hasattr(type(decomposer), accepted):
         raise TypeError(
             f"expected a GlexDecomposer, got a {type(decomposer).__name__}: pass GlexDecomposer(model).fit(X)"
         )

@@ -65,15 +65,27 @@ def _component_means(
 
     streamed = np.flatnonzero(~tables.tabulated[chosen])
     if len(streamed):
-        width = len(streamed) * n_outputs
-        total = np.zeros(width)
-        n_blocks = -(-bins.shape[1] // rows_at_a_time(width))
-        for start, stop, some in execution.track(iter_binned(bins, width), n_blocks, "importances"):
-            values = np.empty((width, stop - start))
-            listed.evaluate(some, chosen[streamed], values, execution=execution)
-            total += np.abs(values, out=values) @ weight[start:stop]
-        out[streamed] = total.reshape(n_outputs, -1).T / weight.sum()
+        out[streamed] = average_streamed(listed, background, chosen=chosen[streamed], execution=execution)
     return out
+
+
+def average_streamed(
+    listed: ListedComponents,
+    background: Background,
+    *,
+    chosen: NDArray[np.int64],
+    execution: Execution,
+    absolute: bool = True,
+) -> NDArray[np.float64]:
+    """Average some components, or their absolute values, for one chunk of rows after the other."""
+    bins, weight, width = background.bins, background.weight, len(chosen) * listed.n_outputs
+    total = np.zeros(width)
+    n_blocks = -(-bins.shape[1] // rows_at_a_time(width))
+    for start, stop, some in execution.track(iter_binned(bins, width), n_blocks, "importances"):
+        values = np.empty((width, stop - start))
+        listed.evaluate(some, chosen, values, execution=execution)
+        total += (np.abs(values, out=values) if absolute else values) @ weight[start:stop]
+    return np.asarray(total.reshape(listed.n_outputs, -1).T / weight.sum())
 
 
 def sum_by_feature_and_order(

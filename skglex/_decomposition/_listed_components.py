@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
 from skglex._decomposition._streaming import add_streamed, by_path_set
+from skglex._decomposition._sweeps import add_swept, swept
 from skglex._decomposition._table_or_stream import warn_of_streaming
 from skglex._decomposition._tables import ComponentTables, fill_tables, lay_out_tables, table_axes
 from skglex._leaves import CoalitionWeights
@@ -58,6 +59,11 @@ class ListedComponents:
     def sets(self) -> list[tuple[int, ...]]:
         """Return the players of every component."""
         return self.index.sets
+
+    @property
+    def weights(self) -> CoalitionWeights:
+        """Return the weights of all coalitions that the components need."""
+        return self._weights
 
     @property
     def orders(self) -> NDArray[np.int64]:
@@ -141,5 +147,10 @@ class ListedComponents:
             step = len(out) // self.n_outputs
             for o in range(self.n_outputs):
                 out[o * step + streamed] = 0
-            components = by_path_set(self.index, chosen[~by_table], streamed)
-            add_streamed(components, self._weights, bins, out, execution=execution)
+            by_sweep = ~by_table & swept(self.index, self._weights, bins.shape[1])[chosen]
+            if by_sweep.any():
+                add_swept(self.index, self._weights, chosen[by_sweep], column[by_sweep], bins, out, execution)
+            by_leaf = ~by_table & ~by_sweep
+            if by_leaf.any():
+                components = by_path_set(self.index, chosen[by_leaf], column[by_leaf])
+                add_streamed(components, self._weights, bins, out, execution=execution)

@@ -55,14 +55,14 @@ class ShapleySums:
 
         Interactions have the shape (n_outputs, n_players, n_players, n_samples), of which only i < j is written.
         """
-        if reason := self._games.players.refused("SHAP values and interactions"):
-            raise ValueError(reason)
         n_rows, n_outputs = bins.shape[1], self._games.ensemble.n_outputs
         out = np.zeros((n_outputs * self._per_output, n_rows))
         leaves = self._has_columns
-        walks = None
-        if not self._keeps_tables:
+        walks, reason = None, self._games.players.refused("SHAP values and interactions")
+        if not self._keeps_tables or reason:
             walks = self._weights.weighting.shapley_walks(self._games, self._margins, bins, self._layout)
+        if walks is None and reason:
+            raise ValueError(f"{reason}. With empirical weights, SHAP values of trees are available, too")
         if walks is not None:
             trees = np.arange(len(self._games.ensemble.tree_ptr) - 1)
             self._add_anew(*walks, trees, bins, out, execution)
@@ -182,13 +182,18 @@ class ShapleySums:
     ) -> None:
         """Add what leaves, or trees, give to ``out``, without kept tables."""
         # Tasks divide the leaves, so that a leaf's tables are made once. Their sums are added in a fixed order.
-        n_rows, shares = bins.shape[1], np.array_split(items, _TASKS)
-        size = max(1, scaled(budgets.kept_table_size) // (_TASKS * len(out)))
-        for start in range(0, n_rows, size):
+        shares, layout = np.array_split(items, _TASKS), self._layout
+        size = max(1, scaled(budgets.buffer_size) // len(out))
+        for start in range(0, bins.shape[1], size):
             some_bins = np.ascontiguousarray(bins[:, start : start + size])
-            n = some_bins.shape[1]
-            parts = [np.zeros((len(out), n)) for _ in shares]
-            tasks = [(some_bins, *args, self._layout, some, part) for some, part in zip(shares, parts)]
-            execution.run(kernel, tasks, label="SHAP values, deep leaves")
-            for part in parts:
-                out[:, start : start + n] += part
+            part_of_out = out[:, start : start + size]
+
+            def solve(some: NDArray[np.int64], some_bins: NDArray[np.unsignedinteger] = some_bins) -> Any:
+                part = np.zeros((len(out), some_bins.shape[1]))
+                kernel(some_bins, *args, layout, some, part)
+                return part
+
+            for part in execution.stream(
+                solve, [(some,) for some in shares], label="SHAP values, deep leaves"
+            ):
+                part_of_out += part

@@ -97,9 +97,9 @@ def lay_out_tables(
     max_cells = scaled(budgets.table_cells) if max_cells is None else max_cells
     ensemble = weights.games.ensemble
     n_bins = ensemble.grid.n_bins
-    axes = _list_axes(index, weights.games.players)
+    axes = list_axes(index, weights.games.players)
     conditions = _conditions_by_path_set(index, ensemble)
-    args = axes, index.sources, conditions, ensemble.conditions.feature, _events(ensemble), n_bins
+    args = axes, index.sources, conditions, ensemble.conditions.feature, events_of(ensemble), n_bins
     component = np.repeat(np.arange(len(index.sets)), np.diff(axes.ptr))
 
     candidates = np.arange(len(index.sets)) if wanted is None else wanted
@@ -139,10 +139,10 @@ def fill_tables(
     games, layout = weights.games, tables.layout
     ensemble, n_outputs = games.ensemble, games.ensemble.n_outputs
     tables = replace(tables, values=np.zeros(int(layout.n_cells.sum()) * n_outputs))
-    chosen, events = np.flatnonzero(tables.tabulated), _events(ensemble)
+    chosen, events = np.flatnonzero(tables.tabulated), events_of(ensemble)
     leaf_arrays = ensemble.paths, games.players.arrays, ensemble.conditions.feature, ensemble.leaf_values
     for leaves, coalitions in weights.chunks(execution=execution):
-        path_set_leaves = _leaves_by_path_set(index, leaves)
+        path_set_leaves = leaves_by_path_set(index, leaves)
         args = layout, index.sources, path_set_leaves, *leaf_arrays, coalitions, events
         execution.run(
             add_corners,
@@ -197,7 +197,7 @@ def _parts(components: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return [components[i : i + _COMPONENTS_PER_TASK] for i in range(0, len(components), _COMPONENTS_PER_TASK)]
 
 
-def _list_axes(index: ComponentIndex, players: Players) -> Axes:
+def list_axes(index: ComponentIndex, players: Players) -> Axes:
     """List the used_features of every component's players."""
     n_players = int(players.player_of_feature.max(initial=-1)) + 1
     features_of = [np.flatnonzero(players.player_of_feature == p) for p in range(n_players)]
@@ -206,7 +206,7 @@ def _list_axes(index: ComponentIndex, players: Players) -> Axes:
     return Axes(ptr, np.concatenate([*axes, np.empty(0, np.int64)]).astype(np.int64))
 
 
-def _events(ensemble: LeafEnsemble) -> Events:
+def events_of(ensemble: LeafEnsemble) -> Events:
     """Find the bins at which each condition begins and ends to hold."""
     conditions, n_bins = ensemble.conditions, ensemble.grid.n_bins
     # An interval begins and ends once, and may begin again at missing. A mask may change at every bin.
@@ -226,7 +226,7 @@ def _conditions_by_path_set(index: ComponentIndex, ensemble: LeafEnsemble) -> Pa
     return PathSetItems(np.searchsorted(keys, starts), keys % max(n_conditions, 1))
 
 
-def _leaves_by_path_set(index: ComponentIndex, leaves: NDArray[np.int64]) -> PathSetItems:
+def leaves_by_path_set(index: ComponentIndex, leaves: NDArray[np.int64]) -> PathSetItems:
     """List the leaves of each path set."""
     path_set = index.path_sets.of_leaf[leaves]
     order = np.argsort(path_set, kind="stable")

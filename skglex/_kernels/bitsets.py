@@ -6,7 +6,7 @@ bit sets handle 64 rows in one operation.
 
 import numpy as np
 
-from skglex._kernels.compilation import kernel
+from skglex._kernels.compilation import helper, kernel
 
 
 @kernel
@@ -46,6 +46,18 @@ def count_ones(word):
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+# Where a bit is in a word, by the six upper bits of its product with a constant in which they all differ.
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_POSITION = np.zeros(64, np.int64)
+_POSITION[[(int(_DE_BRUIJN) << bit) % 2**64 >> 58 for bit in range(64)]] = np.arange(64)
+
+
+@helper
+def position_of(bit):
+    """Return the position of the only bit that is set in a 64-bit word."""
+    return _POSITION[(bit * _DE_BRUIJN) >> np.uint64(58)]
 
 
 @kernel

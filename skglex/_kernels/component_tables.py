@@ -234,6 +234,24 @@ def look_up(bins, layout, tables, n_outputs, chosen, column, r0, r1, out):
                         target[r] = table[np.uint64(cell[r])]
 
 
+@helper
+def _add_cell_weights(bins, weight, layout, c, cell, cell_weight):
+    """Add the weight of every row to its cell of component c; ``cell`` is work space for a block of rows."""
+    for start in range(0, bins.shape[1], BLOCK):
+        stop = min(start + BLOCK, bins.shape[1])
+        n = stop - start
+        cell[:n] = 0
+        for a in range(layout.axes.ptr[c], layout.axes.ptr[c + 1]):
+            b = bins[layout.axes.feature[a], start:stop]
+            m = layout.maps[layout.map_ptr[a] :]
+            s = layout.stride[a]
+            for r in range(n):
+                cell[r] += s * m[b[r]]
+        w = weight[start:stop]
+        for r in range(n):
+            cell_weight[np.uint64(cell[r])] += w[r]
+
+
 @kernel
 def mean_absolute(bins, weight, layout, tables, chosen, out):
     """Write the weighted mean of ``|m|`` of each chosen component, per output, to ``out``.
@@ -241,13 +259,28 @@ def mean_absolute(bins, weight, layout, tables, chosen, out):
     Each row adds its weight to one cell; the mean is then a sum over the cells of the table.
     """
     cell = np.empty(BLOCK, np.int64)
-    n_rows = bins.shape[1]
     total = weight.sum()
     for i in range(chosen.shape[0]):
         c = chosen[i]
         cell_weight = np.zeros(layout.n_cells[c])
-        for start in range(0, n_rows, BLOCK):
-            stop = min(start + BLOCK, n_rows)
+        _add_cell_weights(bins, weight, layout, c, cell, cell_weight)
+        for o in range(out.shape[1]):
+            table = tables[layout.table_ptr[c] + o * layout.n_cells[c] :]
+            mean = 0.0
+            for z in range(cell_weight.shape[0]):
+                mean += cell_weight[z] * abs(table[z])
+            out[i, o] = mean / total
+
+
+@kernel
+def add_values(bins, layout, tables, n_outputs, chosen, row, factor, r0, r1, out):
+    """Add multiples of the chosen components to sums at rows; output o's are at ``row + o * step`` of ``out``."""
+    cell = np.empty(BLOCK, np.int64)
+    step = out.shape[0] // n_outputs
+    for i in range(chosen.shape[0]):
+        c, scale = chosen[i], factor[i]
+        for start in range(r0, r1, BLOCK):
+            stop = min(start + BLOCK, r1)
             n = stop - start
             cell[:n] = 0
             for a in range(layout.axes.ptr[c], layout.axes.ptr[c + 1]):
@@ -256,12 +289,49 @@ def mean_absolute(bins, weight, layout, tables, chosen, out):
                 s = layout.stride[a]
                 for r in range(n):
                     cell[r] += s * m[b[r]]
-            w = weight[start:stop]
-            for r in range(n):
-                cell_weight[np.uint64(cell[r])] += w[r]
-        for o in range(out.shape[1]):
-            table = tables[layout.table_ptr[c] + o * layout.n_cells[c] :]
-            mean = 0.0
-            for z in range(cell_weight.shape[0]):
-                mean += cell_weight[z] * abs(table[z])
-            out[i, o] = mean / total
+            for o in range(n_outputs):
+                table = tables[layout.table_ptr[c] + o * layout.n_cells[c] :]
+                target = out[row[i] + o * step, start:stop]
+                for r in range(n):
+                    target[r] += scale * table[np.uint64(cell[r])]
+
+
+@kernel
+def cell_weights(bins, weight, layout, chosen, out):
+    """Add the weight of the rows in every cell of each chosen component to ``out``, one component after the other."""
+    cell = np.empty(BLOCK, np.int64)
+    start = 0
+    for i in range(chosen.shape[0]):
+        c = chosen[i]
+        stop = start + layout.n_cells[c]
+        _add_cell_weights(bins, weight, layout, c, cell, out[start:stop])
+        start = stop
+
+
+@kernel
+def mean_products(sources, path_set_leaves, paths, players, values, coalitions, probability, chosen, out):
+    """Write the mean of each chosen component, per output, if its features were independent, to ``out``.
+
+    ``probability[e]`` is the probability that the conditions of the player of leaf condition e hold; it is 1 for all
+    conditions of a player but one.
+    """
+    choose = coalitions.ranks.choose
+    for i in range(chosen.shape[0]):
+        c = chosen[i]
+        for k in range(sources.ptr[c], sources.ptr[c + 1]):
+            mask, path_set = sources.mask[k], sources.path_set[k]
+            for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
+                leaf = path_set_leaves.item[q]
+                weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
+                offset = coalitions.ranks.offset[players.n_players[leaf]]
+                v = mask
+                while True:
+                    mean = signed_weight(weight, mask, v, ranked, choose, offset)
+                    for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+                        if v & (np.uint64(1) << np.uint64(players.position[e])):
+                            mean *= probability[e]
+                    for o in range(values.value.shape[1]):
+                        out[i, values.output[leaf] + o] += mean * values.value[leaf, o]
+                    if v == 0:
+                        break
+                    v = (v - np.uint64(1)) & mask

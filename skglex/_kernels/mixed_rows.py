@@ -7,7 +7,7 @@ hold, minus the value where it ends. Cumulative sums along every axis turn them 
 
 import numpy as np
 
-from skglex._kernels.bitsets import count_ones, find_rows
+from skglex._kernels.bitsets import find_rows, position_of
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import violations
 from skglex._kernels.subsets import sum_over_subsets
@@ -42,15 +42,20 @@ def _keep_rows(sets, conditions, c, current, met, rows):
 
 
 @helper
-def _list_rows(rows, at, out):
-    """Write the positions of the rows in a bit set, counted from ``at``; return their number."""
+def _list_rows(rows, some, at, out, inside):
+    """Write the positions of the rows in a bit set, counted from ``at``; return their number.
+
+    ``inside`` receives 1 for rows that are in the bit set ``some`` too, else 0.
+    """
     n = 0
     for w in range(rows.shape[0]):
         word = rows[w]
         while word:
             low = word & (~word + np.uint64(1))
             word ^= low
-            out[n] = at + 64 * w + np.int64(count_ones(low - np.uint64(1)))
+            bit = position_of(low)
+            out[n] = at + 64 * w + bit
+            inside[n] = np.float64((some[w] >> np.uint64(bit)) & np.uint64(1))
             n += 1
     return n
 
@@ -78,7 +83,11 @@ def add_free_leaves(sets, conditions, paths, values, axes, at, margin, out):
     met = np.empty((n_used_features, n_words), np.uint64)
     everyone, rest = np.zeros(n_words, np.uint64), np.empty(n_words, np.uint64)
     cell, sign = np.empty(axes.most_corners, np.int64), np.empty(axes.most_corners)
-    reached = np.empty(sets.n_rows, np.uint32)
+    own, reached, inside = (
+        np.empty(n_words, np.uint64),
+        np.empty(sets.n_rows, np.uint32),
+        np.empty(sets.n_rows),
+    )
     for r in range(sets.n_rows):
         everyone[r >> 6] |= np.uint64(1) << np.uint64(r & 63)
     for i in range(axes.leaves.shape[0]):
@@ -89,7 +98,12 @@ def add_free_leaves(sets, conditions, paths, values, axes, at, margin, out):
             c = paths.condition[e]
             if not axes.free[conditions.feature[c]]:
                 _keep_rows(sets, conditions, c, current, met, rest)
-        n_reached = _list_rows(rest, at, reached)
+        own[:] = rest
+        for e in range(first, last):
+            c = paths.condition[e]
+            if axes.free[conditions.feature[c]]:
+                _keep_rows(sets, conditions, c, current, met, own)
+        n_reached = _list_rows(rest, own, at, reached, inside)
         if n_reached == 0:
             continue
         n_corners = _find_corners(axes, leaf, cell, sign)
@@ -99,15 +113,9 @@ def add_free_leaves(sets, conditions, paths, values, axes, at, margin, out):
                 target, v = out[values.output[leaf] + o, cell[k]], sign[k] * value[leaf, o]
                 for r in range(n_reached):
                     target[reached[r]] += v
-        for e in range(first, last):
-            c = paths.condition[e]
-            if axes.free[conditions.feature[c]]:
-                _keep_rows(sets, conditions, c, current, met, rest)
-        n_reached = _list_rows(rest, at, reached)
-        for o in range(width):
             target = margin[values.output[leaf] + o]
             for r in range(n_reached):
-                target[reached[r]] -= value[leaf, o]
+                target[reached[r]] -= value[leaf, o] * inside[r]
 
 
 @kernel
@@ -134,22 +142,18 @@ def rows_by_player(masks, paths, condition_player, out):
 
 
 @helper
-def _add_signed(target, start, mask, v):
+def _add_signed(target, start, mask, size, v):
     """Add v to ``start``, and with alternating signs to its unions with all subsets of a mask."""
     subset = mask
     while True:
-        odd, rest = False, subset
-        while rest:
-            odd = not odd
-            rest &= rest - 1
-        target[start | subset] += -v if odd else v
+        target[start | subset] += -v if size[subset] & 1 else v
         if subset == 0:
             break
         subset = (subset - 1) & mask
 
 
 @kernel
-def mix_pair(violated, back_violated, back_rows, paths, condition_player, values, base, n_players, up, out):
+def mix_pair(violated, back_violated, back_rows, paths, condition_player, values, base, size, up, out):
     """Compute the margins of one row mixed with up to 64 background rows, for every coalition of players.
 
     The players of the coalition take the values of the row, the others those of the background row. A leaf is reached
@@ -167,13 +171,14 @@ def mix_pair(violated, back_violated, back_rows, paths, condition_player, values
     condition_player : ndarray of shape (n_leaf_conditions,), uint8
     values : LeafValues
     base : ndarray of shape (n_outputs,)
-    n_players : int
+    size : ndarray of shape (2**n_players,), uint8
+        Number of members of every coalition.
     up : ndarray of shape (n_outputs, n_background, 2**n_players)
         Work space.
     out : ndarray of shape (n_outputs, n_background, 2**n_players)
         Receives the margins.
     """
-    n_background, full = back_violated.shape[1], (1 << n_players) - 1
+    n_background, full, n_players = back_violated.shape[1], size.shape[0] - 1, size[-1]
     everyone = ~np.uint64(0) >> np.uint64(64 - n_background)
     value, width = values.value, values.value.shape[1]
     up[:], out[:] = 0.0, 0.0
@@ -182,25 +187,17 @@ def mix_pair(violated, back_violated, back_rows, paths, condition_player, values
         for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
             if (without >> condition_player[e]) & 1:
                 word &= back_rows[e]
-        n_without, rest = 0, without
-        while rest:
-            n_without += 1
-            rest &= rest - 1
         while word:
             low = word & (~word + np.uint64(1))
             word ^= low
-            r = np.int64(count_ones(low - np.uint64(1)))
+            r = position_of(low)
             inside = np.int64(back_violated[leaf, r])
-            n_inside, rest = 0, inside
-            while rest:
-                n_inside += 1
-                rest &= rest - 1
             for o in range(width):
                 # Of the two sets, the smaller one is resolved into signed subsets. ``out`` counts absent players.
-                if n_without <= n_inside:
-                    _add_signed(up[values.output[leaf] + o, r], inside, without, value[leaf, o])
+                if size[without] <= size[inside]:
+                    _add_signed(up[values.output[leaf] + o, r], inside, without, size, value[leaf, o])
                 else:
-                    _add_signed(out[values.output[leaf] + o, r], without, inside, value[leaf, o])
+                    _add_signed(out[values.output[leaf] + o, r], without, inside, size, value[leaf, o])
     for o in range(base.shape[0]):
         for r in range(n_background):
             present, absent = up[o, r], out[o, r]

@@ -43,7 +43,7 @@ def violations(bins, start, stop, conditions, ids, bits, first, last, pattern):
 
 
 @helper
-def _violates(bins, r, conditions, c):
+def violates(bins, r, conditions, c):
     """Return whether one row violates condition c; the same as `violations` for a block."""
     b = np.int64(bins[conditions.feature[c], r])
     if conditions.mask[c] >= 0:
@@ -166,7 +166,7 @@ def accumulate(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
         all_first = ptr[g1] - ptr[g0] > violated.shape[0]
         for r in range(r0, r1):
             for c in range(violated.shape[0] if all_first else 0):
-                violated[c] = _violates(bins, r, conditions, c)
+                violated[c] = violates(bins, r, conditions, c)
             for g in range(g0, g1):
                 if table_ptr[g] == table_ptr[g + 1]:
                     place[g - g0] = -1
@@ -174,7 +174,7 @@ def accumulate(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
                 code = 0
                 for e in range(ptr[g], ptr[g + 1]):
                     c = ids[e]
-                    is_violated = violated[c] if all_first else np.uint8(_violates(bins, r, conditions, c))
+                    is_violated = violated[c] if all_first else np.uint8(violates(bins, r, conditions, c))
                     code |= np.int64(is_violated) << np.int64(bits[e])
                 n_columns = column_ptr[g + 1] - column_ptr[g]
                 place[g - g0] = value_ptr[g] - value_ptr[g0] + code * n_columns

@@ -19,7 +19,7 @@ from skglex._kernels.subset_sums import MOST_PLAYERS
 from skglex._kernels.tree_walks import add_shapley_by_walks
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
-from skglex._leaves._weighting import most_states, split_leaves, subset_ranks
+from skglex._leaves._weighting import inverse_binomials, most_states, split_leaves, subset_ranks
 from skglex._utils import Execution, budgets, weight_chunks
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Empirical:
                 f"comparisons in all, more than the {budgets.comparisons:.0e} allowed. Pass fewer rows, set "
                 "n_background, or use weighting='path_dependent'"
             )
-        inverse = _inverse_binomials(int(games.players.n_players[leaves].max()))
+        inverse = inverse_binomials(int(games.players.n_players[leaves].max()))
         rows = BackgroundRows(bins, self._share, inverse)
         leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, games.players.arrays
         return add_shapley_by_comparison, (
@@ -161,9 +161,11 @@ class Empirical:
         n_trees = len(games.ensemble.tree_ptr) - 1
         n_pairs = float(n_rows) * background.n_rows * n_trees
         by_leaf = _cost_by_leaf(games.players.n_players, n_rows, background.n_rows)
+        if games.players.refused(""):  # There is no other way.
+            by_leaf = np.inf
         if not n_rows or n_pairs * _STEP > by_leaf or (packed := margins.packed) is None:
             return None
-        inverse = _inverse_binomials(games.players.largest)
+        inverse = inverse_binomials(games.players.largest)
         model, depth = (packed.trees, games.players.player_of_feature), int(packed.depth.max(initial=0))
         # How many steps a walk has is measured on a few rows of some trees.
         some = [np.unique(np.linspace(0, n - 1, most).astype(int)) for n, most in ((n_trees, 8), (n_rows, 2))]
@@ -172,6 +174,12 @@ class Empirical:
         sample = BackgroundRows(few.bins, few.weight, inverse)
         n_steps = add_shapley_by_walks(rows, *model, sample, depth, layout, some[0], lost)
         n_steps *= n_pairs / (len(some[0]) * len(some[1]) * few.n_rows)
+        if by_leaf == np.inf and n_steps > budgets.comparisons:
+            raise ValueError(
+                f"SHAP values of {n_rows:,} rows beside {background.n_rows:,} background rows would take "
+                f"{n_steps:.2g} steps along the trees, more than the {budgets.comparisons:.0e} allowed. Pass fewer "
+                "rows, or set n_background"
+            )
         args = *model, BackgroundRows(background.bins, self._share, inverse), depth
         return (add_shapley_by_walks, args) if n_steps * _STEP < by_leaf else None
 
@@ -184,13 +192,3 @@ def _cost_by_leaf(n_players: NDArray[np.int64], n_rows: int, n_background: int) 
     size = 2.0 ** np.minimum(n_players, MOST_PLAYERS)
     rows = min(n_rows, 500) * (n_players + 1.0) + 0.6 * n_background
     return float((1500.0 + size * (0.4 * n_players + 3.0) + rows).sum())
-
-
-def _inverse_binomials(k: int) -> NDArray[np.float64]:
-    """Return 1 / ((n + 1) C(n, i)) = i! (n - i)! / (n + 1)! for i <= n <= k."""
-    out = np.zeros((k + 1, k + 1))
-    for n in range(k + 1):
-        out[n, 0] = 1.0 / (n + 1)
-        for i in range(1, n + 1):
-            out[n, i] = out[n, i - 1] * i / (n - i + 1)
-    return out

@@ -106,6 +106,12 @@ class LeafEnsemble:
         """Return every leaf's values for kernels."""
         return LeafValues(self.value, self.output)
 
+    def sum_leaves(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the base and the sum of all leaves, each with its weight: one number per output."""
+        out, value = self.base.copy(), self.value * weight[:, None]
+        np.add.at(out, self.output[:, None] + np.arange(value.shape[1]), value)
+        return out
+
     def distinct_sets(self, keep: NDArray[np.bool_], kind: NDArray[np.int32] | None = None) -> ConditionSets:
         """Find the distinct sets of the leaves' conditions that are marked in ``keep``.
 
@@ -150,6 +156,20 @@ class LeafEnsemble:
             value=merged,
             output=self.output[sets.first],
             tree_ptr=np.searchsorted(sets.first, self.tree_ptr),
+            trees=None,
+            cover_ratio=None,
+        )
+
+    def drop_conditions(self, dropped: NDArray[np.bool_], weight: NDArray[np.float64]) -> LeafEnsemble:
+        """Drop leaf conditions, and multiply the value of every leaf by a weight; no leaves are merged."""
+        counts = np.add.reduceat(np.append(~dropped, False).astype(np.int64), self.leaf_ptr[:-1])
+        counts[np.diff(self.leaf_ptr) == 0] = 0
+        return replace(
+            self,
+            leaf_ptr=np.concatenate([[0], np.cumsum(counts)]),
+            leaf_condition=self.leaf_condition[~dropped],
+            path_ratio=None if self.path_ratio is None else self.path_ratio[~dropped],
+            value=self.value * weight[:, None],
             trees=None,
             cover_ratio=None,
         )

@@ -90,6 +90,16 @@ def subset_ranks(k: int) -> SubsetRanks:
     return SubsetRanks(binomials(k)[0], offset)
 
 
+def inverse_binomials(k: int) -> NDArray[np.float64]:
+    """Return 1 / ((n + 1) C(n, i)) = i! (n - i)! / (n + 1)! for i <= n <= k."""
+    out = np.zeros((k + 1, k + 1))
+    for n in range(k + 1):
+        out[n, 0] = 1.0 / (n + 1)
+        for i in range(1, n + 1):
+            out[n, i] = out[n, i - 1] * i / (n - i + 1)
+    return out
+
+
 def split_leaves(ensemble: LeafEnsemble, wanted: RankedSubsets) -> list[RankedSubsets]:
     """Split a request into tasks of about equally many leaf conditions."""
     cost = np.diff(ensemble.leaf_ptr)[wanted.leaves] + 1

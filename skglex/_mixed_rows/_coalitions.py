@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._kernels.mixed_rows import mix_pair, rows_by_player, violated_players
+from skglex._kernels.subsets import count_members
 from skglex._leaves import Background, LeafEnsemble
 from skglex._mixed_rows._margins import Link, apply_link
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, scaled
 
-# Rows of one task, for which the background's bit sets are made once. Words have 64 bits.
-_ROWS, _WORD = 128, 64
+# Rows that are mixed with the background at one time. Words have 64 bits. Tasks divide the background.
+_ROWS, _WORD, _TASKS = 512, 64, 16
 
 
 def coalition_responses(
@@ -43,7 +44,7 @@ def coalition_responses(
     link : callable
         Function from margins of shape (n_samples, n_outputs) to responses of shape (n_samples, n_responses).
     reduce : callable, optional
-        Function that is applied to the result for some rows. It keeps the rows as the last axis.
+        Linear function that is applied to the result for some rows. It keeps the rows as the last axis.
 
     Returns
     -------
@@ -52,32 +53,36 @@ def coalition_responses(
     """
     player = player_of_feature[ensemble.condition_feature].astype(np.uint8)
     size = max(1, min(_WORD, scaled(budgets.coalition_margins) // (ensemble.n_outputs << n_players)))
-    n_rows = bins.shape[1]
-    rows_per_task = max(1, min(_ROWS, -(-n_rows // 16)))
-    share = background.weight / background.total
+    counts, share = count_members(n_players), background.weight / background.total
 
     def masks(some_bins: NDArray[np.unsignedinteger], r0: int, r1: int) -> NDArray[np.uint16]:
         out = np.empty((ensemble.n_leaves, r1 - r0), np.uint16)
         violated_players(some_bins, ensemble.conditions, ensemble.paths, player, r0, r1, out)
         return out
 
-    def task(r0: int, r1: int) -> NDArray[np.float64]:
-        violated = np.ascontiguousarray(masks(bins, r0, r1).T)
+    def task(violated: NDArray[np.uint16], first: int, last: int) -> NDArray[np.float64]:
         total: NDArray[np.float64] = np.zeros(0)
-        for b0 in range(0, background.n_rows, size):
-            b1 = min(b0 + size, background.n_rows)
+        for b0 in range(first, last, size):
+            b1 = min(b0 + size, last)
             back = masks(background.bins, b0, b1)
             words = np.empty(len(player), np.uint64)
             rows_by_player(back, ensemble.paths, player, words)
             work, margins = np.empty((2, ensemble.n_outputs, b1 - b0, 1 << n_players))
-            args = back, words, ensemble.paths, player, ensemble.leaf_values, ensemble.base, n_players
-            for r in range(r1 - r0):
-                mix_pair(violated[r], *args, work, margins)
+            args = back, words, ensemble.paths, player, ensemble.leaf_values, ensemble.base, counts
+            for r, row in enumerate(violated):
+                mix_pair(row, *args, work, margins)
                 responses = np.tensordot(share[b0:b1], apply_link(link, margins), (0, 1))
                 if not total.size:
-                    total = np.zeros((*responses.shape, r1 - r0))
+                    total = np.zeros((*responses.shape, len(violated)))
                 total[..., r] += responses
         return total if reduce is None else reduce(total)
 
-    tasks = [(r0, min(r0 + rows_per_task, n_rows)) for r0 in range(0, n_rows, rows_per_task)]
-    return np.concatenate(execution.run(task, tasks, label), axis=-1)
+    n_rows, n_background = bins.shape[1], background.n_rows
+    rows_at_a_time = max(1, min(_ROWS, scaled(budgets.pattern_table_size) >> n_players))
+    step = -(-n_background // _TASKS)
+    parts = []
+    for r0 in range(0, n_rows, rows_at_a_time):
+        violated = np.ascontiguousarray(masks(bins, r0, min(r0 + rows_at_a_time, n_rows)).T)
+        tasks = [(violated, b0, min(b0 + step, n_background)) for b0 in range(0, n_background, step)]
+        parts.append(np.sum(execution.run(task, tasks, label), axis=0))
+    return np.concatenate(parts, axis=-1)

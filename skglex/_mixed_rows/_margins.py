@@ -14,6 +14,9 @@ from skglex._leaves import Background, LeafEnsemble, LeafSum
 from skglex._mixed_rows._cells import CellAxis, join_axes
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, scaled
 
+# Rows of a block that is worth a thread.
+_SHORT = 2500
+
 # A function from margins of shape (n_samples, n_outputs) to responses of shape (n_samples, n_responses).
 Link = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -42,6 +45,8 @@ class MixedRows:
     execution : Execution
     shift : ndarray of shape (n_outputs, n_rows), optional
         Added to all margins of a row.
+    margin : ndarray of shape (n_outputs, n_rows), optional
+        The margin of the rows as they are, if it is known.
 
     Attributes
     ----------
@@ -55,13 +60,14 @@ class MixedRows:
         bins: NDArray[np.unsignedinteger],
         execution: Execution = DEFAULT_EXECUTION,
         shift: NDArray[np.float64] | None = None,
+        margin: NDArray[np.float64] | None = None,
     ) -> None:
         self._ensemble = ensemble
         self._bins = bins
         self._execution = execution
-        self.margin = LeafSum(ensemble)(bins, execution)
+        self.margin = LeafSum(ensemble)(bins, execution) if margin is None else margin
         if shift is not None:
-            self.margin += shift
+            self.margin = self.margin + shift
 
     def margins(self, axes: Sequence[CellAxis]) -> NDArray[np.float64]:
         r"""Return the margins of all rows at all cells: shape (n_outputs, \*n_cells, n_rows).
@@ -97,8 +103,8 @@ class MixedRows:
         for axes in grids:
             shape = tuple(axis.n_cells for axis in axes)
             joined = join_axes(self._ensemble, axes)
-            # There are at least eight tasks in all, for several threads.
-            most = -(-n_rows // max(1, 8 // len(grids)))
+            # There are eight tasks in all, for several threads, unless blocks were short: each goes over all leaves.
+            most = max(-(-n_rows // max(1, 8 // len(grids))), _SHORT)
             size = min(_block_size(self._ensemble.n_outputs * int(np.prod(shape))), most)
             starts = range(0, n_rows, size)
             tasks.append([(compute, joined, shape, r0, min(r0 + size, n_rows)) for r0 in starts])
@@ -120,7 +126,10 @@ class MixedRows:
             at += sets.n_rows
         margins = out.reshape(ensemble.n_outputs, *shape, n)
         for axis in range(1, len(shape) + 1):
-            np.cumsum(margins, axis=axis, out=margins)
+            # Row by row; ``numpy.cumsum`` takes ten times as long along any axis but the last.
+            along = np.moveaxis(margins, axis, 0)
+            for cell in range(1, len(along)):
+                along[cell] += along[cell - 1]
         margins += margin.reshape(len(margin), *(1 for _ in shape), n)
         return compute(margins, r0, r1)
 

@@ -26,7 +26,7 @@ READS = (
         "prediction",
         "those of the members",
         "as the strictest member",
-        "members with a link, or with different input",
+        "members with different input; with a link: bagging is refused, votes have only ``scale='response'``",
     ),
     ModelKind(
         "scikit-learn",
@@ -34,7 +34,7 @@ READS = (
         "probability",
         "those of the members",
         "as the strictest member",
-        "``voting='hard'``; members whose leaves are not probabilities",
+        "``voting='hard'``; members of bagging without probabilities in their leaves (votes: ``scale='response'``)",
     ),
     ModelKind(
         "imbalanced-learn",

@@ -24,9 +24,25 @@ from skglex._leaves import LeafEnsemble
 from skglex._readers._combined import Term, merge_inputs, read_member, sum_of_ensembles
 from skglex._readers._member_links import Member, averaged, calibrated, stacked, transformed
 from skglex._readers._sklearn import predict, predict_proba
-from skglex._readers._source_model import SourceModel
+from skglex._readers._source_model import ModelKind, SourceModel
 from skglex._readers._steps import is_side_by_side, members_of, unwrap_frozen
 from skglex._response import Response
+
+READS = (
+    ModelKind(
+        library="scikit-learn",
+        classes=(
+            "sklearn.calibration.CalibratedClassifierCV",
+            "sklearn.ensemble.StackingClassifier",
+            "sklearn.ensemble.StackingRegressor",
+            "sklearn.compose.TransformedTargetRegressor",
+        ),
+        margin='none: only ``scale="response"``',
+        cover="none",
+        missing="as the members",
+        refused="stacks whose last model is not linear or logistic; ``passthrough=True``",
+    ),
+)
 
 
 def read(model: Any) -> SourceModel:

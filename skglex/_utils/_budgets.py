@@ -74,13 +74,27 @@ class Budgets:
     mixed_margins : int
         Margins of mixed rows that one task computes at one time: 8 MB of float64.
     coalition_margins : int
-        Margins of coalitions that one task computes at one time, so that they stay in cache: 256 KB of float64.
+        Margins of coalitions that one task computes at one time, so that they stay in cache: 512 KB of float64.
     coalition_players : int
         Maximum number of players whose coalitions are all computed, for SHAP values on the response scale.
     picture_margins : float
         Mixed rows whose responses a picture of one component needs: some seconds.
     ebm_cells : int
         Cells of the tables of one explainable boosting machine.
+    monotone_cells : int
+        Cells of the tables that one quadratic program makes monotone: half a minute or so.
+    certificate_cells : int
+        Combinations of bins that a certificate of monotonicity looks at, at one edge.
+    certificate_rows : int
+        Background rows that are moved along a feature where a certificate cannot look at all combinations.
+    refit_numbers : int
+        Numbers in the columns to which components are refitted: 160 MB of float64.
+    compared_leaves : float
+        Comparisons of leaves with leaves, in a check of whether every tree is monotone.
+    sql_cells : int
+        Numbers in the look-up tables of one SQL statement: about 30 MB of text.
+    excel_cells : int
+        Numbers in the tables of one workbook.
     """
 
     row_chunk: int = 8192
@@ -113,10 +127,17 @@ class Budgets:
     checked_conditions: int = 10**9
     html_look_ups: float = 3e8
     mixed_margins: int = 1 << 20
-    coalition_margins: int = 1 << 15
+    coalition_margins: int = 1 << 16
     coalition_players: int = 14
     picture_margins: float = 3e8
     ebm_cells: int = 1 << 27
+    monotone_cells: int = 100_000
+    certificate_cells: int = 1 << 22
+    certificate_rows: int = 200
+    refit_numbers: int = 20_000_000
+    compared_leaves: float = 1e9
+    sql_cells: int = 1 << 20
+    excel_cells: int = 1 << 20
 
 
 budgets = Budgets()

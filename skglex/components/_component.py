@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from skglex._utils import import_optional, without_cached
 from skglex.components._component_names import ComponentNames
 
+# Stands in data frames for categories that have no bin of their own.
+OTHER = "(other)"
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -201,8 +204,8 @@ class Component:
         pandas.DataFrame
             One column per feature, then ``value``, or one ``label__value`` per output, on the margin scale. A bin of
             a numeric feature is a ``pandas.Interval``, closed on the left; a bin of a categorical feature is the
-            category, and ``"(other)"`` stands for all categories without a bin of their own. The last bin is NaN:
-            missing values.
+            category, and ``"(other)"`` for categories that have no bin of their own. The last bin is NaN: missing
+            values.
 
         Raises
         ------
@@ -224,17 +227,9 @@ class Component:
         >>> 0.2 in table["x0"][0]
         True
         """
-        pd = import_optional("pandas", "examples")
-        shape = [axis.n_bins for axis in self.axes]
-        cells = np.indices(shape).reshape(len(shape), -1)
-        columns = {
-            axis.feature: pd.Series(_bin_labels(axis, pd)).take(cell).reset_index(drop=True)
-            for axis, cell in zip(self.axes, cells)
-        }
         labels = self._source.output_labels
         names = ["value"] if labels is None else [f"{label}__value" for label in labels]
-        values = self.values.reshape(-1, len(names))
-        return pd.DataFrame({**columns, **{name: values[:, o] for o, name in enumerate(names)}})
+        return table_to_frame(self.axes, self.values, names)
 
     def __repr__(self) -> str:
         known = self._importance is not None and np.ndim(self._importance) == 0
@@ -242,10 +237,31 @@ class Component:
         return f"<Component {self.name!r} of order {self.order}{importance}>"
 
 
+def table_to_frame(axes: tuple[Axis, ...], values: NDArray[np.float64], names: list[str]) -> Any:
+    """Return a table as a data frame, one row per combination of bins.
+
+    Parameters
+    ----------
+    axes : tuple of Axis
+    values : ndarray of shape (n_bins, ...) or (n_bins, ..., n_columns)
+    names : list of str
+        Names of the columns of values.
+    """
+    pd = import_optional("pandas", "examples")
+    shape = [axis.n_bins for axis in axes]
+    cells = np.indices(shape).reshape(len(shape), -1)
+    columns = {
+        axis.feature: pd.Series(_bin_labels(axis, pd)).take(cell).reset_index(drop=True)
+        for axis, cell in zip(axes, cells)
+    }
+    values = values.reshape(-1, len(names))
+    return pd.DataFrame({**columns, **{name: values[:, i] for i, name in enumerate(names)}})
+
+
 def _bin_labels(axis: Axis, pd: Any) -> Any:
     """Return what stands for each bin of an axis in a data frame."""
     if axis.categorical:
-        return [*axis.edges.tolist(), "(other)", np.nan]
+        return [*axis.edges.tolist(), OTHER, np.nan]
     borders = np.concatenate([[-np.inf], axis.edges, [np.inf]])
     return [*pd.IntervalIndex.from_breaks(borders, closed="left"), np.nan]
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained
-from skglex._leaves import Background, Grid
+from skglex._decomposition import Explained
+from skglex._input import InputSpec
+from skglex._kept import Term, TermSum, term_sum
+from skglex._leaves import Background
 from skglex._utils import budgets, import_optional, warn_user
-from skglex.components import Axis, Component
-
-if TYPE_CHECKING:
-    from skglex._decomposer import GlexDecomposer
+from skglex.components import Axis
 
 _LINKS = {"identity": "identity", "exponential": "log", "sigmoid": "logit", "softmax": "mlogit"}
 
 
-def to_ebm(decomposer: GlexDecomposer) -> Any:
+def to_ebm(model: Any, *, resampled: Any = None) -> Any:
     """Export main effects and pairs as an explainable boosting machine (EBM) of InterpretML.
 
     The terms of the EBM are the components of order 1 and 2. Its ``explain_global`` and its dashboard show them.
@@ -29,24 +29,30 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
 
     Parameters
     ----------
-    decomposer : GlexDecomposer
-        A fitted decomposer without ``feature_groups``.
+    model : ComponentModel or GlexDecomposer
+        A fitted model or decomposer without ``feature_groups``. A component model has neither a remainder nor terms of
+        a higher order.
+    resampled : ResampledComponents, default=None
+        The result of `skglex.inspection.resample_components` for this decomposer, ``resampled.decomposer``. Its
+        standard errors become the standard deviations of the terms, which InterpretML draws as error bars.
 
     Returns
     -------
     ExplainableBoostingRegressor or ExplainableBoostingClassifier
         The EBM has the model's columns. Its cuts are the smallest float64 values that the model sends right; the
         model may compare in float32. The bins of a term have the weights of the background. Scores are on the margin
-        scale. Their standard deviations are 0, since there is one model and not a bag of models. Categories that the
-        model does not split on share one bin, which is called ``DPOther`` in the plots.
+        scale. Their standard deviations are those of ``resampled``, and 0 for other terms and for bins without a row of
+        the background. If the model refuses categories that it has never seen, the categories that it does not split
+        on share one bin, which is called ``DPOther`` in the plots.
 
     Raises
     ------
     ImportError
         interpret-core is not installed.
     ValueError
-        The decomposer cannot be written as an EBM: it has feature groups, the model has a number that stands for
-        missing values, or InterpretML does not have the model's link.
+        There is no such EBM: there are feature groups, or a component model has a remainder or terms of a higher order,
+        the model has a number that stands for missing values, or InterpretML does not have the model's link. Or
+        ``resampled`` has another decomposer.
 
     Examples
     --------
@@ -59,12 +65,20 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     >>> ebm = to_ebm(GlexDecomposer(model).fit(X))  # doctest: +SKIP
     >>> interpret.show(ebm.explain_global())  # doctest: +SKIP
     """
-    view = explained(decomposer)
+    whole = term_sum(model, max_order=2)
+    view = whole.view
     link = _check_exportable(view)
+    if resampled is not None and resampled.decomposer is not model:
+        raise ValueError(
+            "resampled has standard errors for the bins of another decomposer. Pass to_ebm(resampled.decomposer, "
+            "resampled=resampled)"
+        )
     glassbox = import_optional("interpret.glassbox", "interpret")
-    members = [members for members in view.listed.sets if len(members) <= 2]
-    terms = [decomposer[term] for term in members]
-    left_out = len(view.listed) - len(terms)
+    if whole.kept is not None:
+        _check_kept(whole)
+    terms = [_squeezed(term) for term in whole.terms]
+    members = [term.columns for term in terms]
+    left_out = len(view.listed) - len(terms) if whole.kept is None else 0
     if left_out:
         warn_user(
             f"{left_out} components of order 3 and more are left out, so the exported model predicts without them. "
@@ -73,7 +87,7 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     bins = _bin_levels(view, terms, members)
     _check_size(bins, members, view.n_outputs)
     background = view.background.in_memory()
-    ebm = _new_model(decomposer, glassbox, link)
+    ebm = _new_model(whole, glassbox, link)
     names = list(view.feature_names)
     ebm.n_features_in_ = len(names)
     ebm.feature_names_in_ = names
@@ -82,15 +96,33 @@ def to_ebm(decomposer: GlexDecomposer) -> Any:
     ebm.bins_ = bins
     ebm.term_features_ = members
     ebm.term_names_ = [" & ".join(names[j] for j in term) for term in members]
-    ebm.term_scores_ = [_scores(c, bins, term) for c, term in zip(terms, members)]
-    ebm.bin_weights_ = [_bin_weights(view.grid, background, bins, term) for term in members]
-    ebm.standard_deviations_ = [np.zeros_like(scores) for scores in ebm.term_scores_]
+    ebm.term_scores_ = [_on_bins(c.values, c, bins, term, whole.spec) for c, term in zip(terms, members)]
+    ebm.bin_weights_ = [_bin_weights(view, background, bins, term) for term in members]
+    ebm.standard_deviations_ = [
+        _on_bins(_standard_errors(c, resampled), c, bins, term, whole.spec) for c, term in zip(terms, members)
+    ]
     ebm.bagged_scores_ = [scores[None] for scores in ebm.term_scores_]
     ebm.bag_weights_ = np.array([background.total])
     ebm.best_iteration_ = np.zeros((1, 1), np.int64)
     ebm.link_, ebm.link_param_ = link, np.nan
     ebm.has_fitted_ = True
     return ebm
+
+
+def _check_kept(whole: TermSum) -> None:
+    """Raise if an EBM cannot predict what a component model predicts."""
+    whole.require_complete("to_ebm")
+    high = [term.name for term in whole.terms if term.order > 2]
+    if high:
+        raise ValueError(
+            f"the model keeps {len(high)} components of order 3 and more, {high[0]!r} for example, but an EBM has main "
+            "effects and pairs only. Keep components up to order 2 (max_interaction=2), or use to_xgboost or to_onnx"
+        )
+
+
+def _squeezed(term: Term) -> Term:
+    """Return a term without the last axis of its values if there is one output."""
+    return replace(term, values=term.values[..., 0]) if term.values.shape[-1] == 1 else term
 
 
 def _check_exportable(view: Explained) -> str:
@@ -131,9 +163,9 @@ def _check_exportable(view: Explained) -> str:
     return _LINKS[source.response.link]
 
 
-def _new_model(decomposer: GlexDecomposer, glassbox: Any, link: str) -> Any:
+def _new_model(whole: TermSum, glassbox: Any, link: str) -> Any:
     """Create a model with intercept and classes, but without terms."""
-    intercept = np.atleast_1d(np.asarray(decomposer.intercept_, dtype=np.float64))
+    intercept = np.asarray(whole.intercept, dtype=np.float64)
     if link in ("identity", "log"):
         ebm = glassbox.ExplainableBoostingRegressor()
         ebm.intercept_ = float(intercept[0])
@@ -141,13 +173,13 @@ def _new_model(decomposer: GlexDecomposer, glassbox: Any, link: str) -> Any:
     else:
         ebm = glassbox.ExplainableBoostingClassifier()
         ebm.intercept_ = intercept.copy()
-        n_classes = max(len(intercept), 2)
-        ebm.classes_ = np.asarray(getattr(decomposer, "classes_", np.arange(n_classes)))
+        classes = whole.response.classes
+        ebm.classes_ = np.arange(max(len(intercept), 2)) if classes is None else np.asarray(classes)
     ebm.bagged_intercept_ = intercept[None]
     return ebm
 
 
-def _bin_levels(view: Explained, terms: list[Component], members: list[tuple[int, ...]]) -> list[list[Any]]:
+def _bin_levels(view: Explained, terms: list[Term], members: list[tuple[int, ...]]) -> list[list[Any]]:
     """Return the bins of every feature, as one or two levels.
 
     The first level has the bins for the main effect. A numeric feature in pairs has a second level, with the bins for
@@ -162,9 +194,13 @@ def _bin_levels(view: Explained, terms: list[Component], members: list[tuple[int
                 categories[j] = axis.edges
             else:
                 edges[j][len(term) - 1].append(axis.edges)
-    # Categorical features without a split are in no term, but must not become numeric.
     for j, values in view.source.input.categories.items():
-        categories.setdefault(j, values)
+        if _unseen_is_missing(view.source.input):
+            # Categories that the model knows but does not split on differ from those that it has never seen.
+            categories[j] = values
+        else:
+            # Categorical features without a split are in no term, but must not become numeric.
+            categories.setdefault(j, values)
     bins: list[list[Any]] = []
     for j in range(n_features):
         if j in categories:
@@ -175,6 +211,11 @@ def _bin_levels(view: Explained, terms: list[Component], members: list[tuple[int
         )
         bins.append([main, pairs] if edges[j][1] else [main])
     return bins
+
+
+def _unseen_is_missing(spec: InputSpec) -> bool:
+    """Return whether categories that the model has never seen count as missing."""
+    return spec.unknown_is_missing or spec.by_value
 
 
 def _as_text(value: Any) -> str:
@@ -213,35 +254,56 @@ def _bounds(level: Any) -> tuple[float, float]:
     return float(level[0]), float(level[-1])
 
 
-def _scores(component: Component, bins: list[list[Any]], term: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the table of a component over the bins of its term."""
-    scores = component.values
+def _standard_errors(component: Term, resampled: Any) -> NDArray[np.float64]:
+    """Return the standard errors of a component in its bins; zeros where they are not known."""
+    if resampled is None or component.name not in resampled.components:
+        return np.zeros_like(component.values)
+    if not resampled.cells[component.name].on_table:
+        raise ValueError(
+            f"the component {component.name!r} was resampled on a grid of your own, not on its bins. Leave grid out"
+        )
+    errors = np.nan_to_num(resampled.std_error(component.name))
+    return np.asarray(errors).reshape(component.values.shape)
+
+
+def _on_bins(
+    scores: NDArray[np.float64],
+    component: Term,
+    bins: list[list[Any]],
+    term: tuple[int, ...],
+    spec: InputSpec,
+) -> NDArray[np.float64]:
+    """Return numbers of the bins of a component's table for the bins of its term."""
     for i, (axis, j) in enumerate(zip(component.axes, term)):
-        scores = np.take(scores, _table_bins(axis, _level(bins, j, len(term))), axis=i)
+        unseen = axis.missing if j in spec.categories and _unseen_is_missing(spec) else axis.missing - 1
+        scores = np.take(scores, _table_bins(axis, _level(bins, j, len(term)), unseen), axis=i)
     return np.ascontiguousarray(scores)
 
 
-def _table_bins(axis: Axis, level: Any) -> NDArray[np.int64]:
-    """Return for every bin of a level the bin of the component's table."""
+def _table_bins(axis: Axis, level: Any, unseen: int) -> NDArray[np.int64]:
+    """Return for every bin of a level the bin of the component's table; ``unseen`` is that of unseen categories."""
     if axis.categorical:
-        other = axis.missing - 1
-        return np.array([axis.missing, *range(len(level)), other])
+        position = {_as_text(value): i for i, value in enumerate(axis.edges.tolist())}
+        return np.array([axis.missing, *(position.get(text, axis.missing - 1) for text in level), unseen])
     inner = np.searchsorted(axis.edges, level, side="right")
     # The last bin is for values that are not numbers; they count as missing.
     return np.array([axis.missing, 0, *inner, axis.missing])
 
 
 def _bin_weights(
-    grid: Grid, background: Background, bins: list[list[Any]], term: tuple[int, ...]
+    view: Explained, background: Background, bins: list[list[Any]], term: tuple[int, ...]
 ) -> NDArray[Any]:
     """Return the weight of the background in every bin of a term."""
+    grid, categories = view.grid, view.source.input.categories
     shape = tuple(_n_bins(_level(bins, j, len(term))) for j in term)
     flat = np.zeros(len(background.weight), np.int64)
     for j, size in zip(term, shape):
         used_feature = int(np.searchsorted(grid.features, j))
         level = _level(bins, j, len(term))
         if grid.categorical[used_feature]:
-            term_bin = np.array([*range(1, len(level) + 1), size - 1, 0])
+            codes = grid.cuts_of(used_feature).astype(np.int64)
+            names = categories[j][codes] if j in categories else codes
+            term_bin = np.array([*(level[_as_text(name)] for name in names.tolist()), size - 1, 0])
         else:
             term_bin = np.array([1, *(1 + np.searchsorted(level, grid.edges(used_feature), side="right")), 0])
         flat = flat * size + term_bin[background.bins[used_feature]]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from skglex._input import LARGEST_ZERO, InputSpec
-from skglex._leaves import Grid, LeafEnsemble
+from skglex._leaves import Grid
 from skglex._mixed_rows import CellAxis
 from skglex._readers import SourceModel
 from skglex._response import Isolation, Response, split_link
-from skglex.export._debiased_forest import Forest, Splits, drop_removed_splits, forest_of_trees
+from skglex.export._debiased_forest import Splits
 from skglex.export._onnx_graph import Graph
-from skglex.export._rebuild_trees import rebuild_trees
+from skglex.export._term_trees import TreeSum, trees_of_ensemble
 
 # Categorical codes are looked up in a table whose length is the largest code, which must not exceed this.
 _MAX_CODE = 1_000_000
@@ -84,29 +85,25 @@ def onnx_model(
         The model has no trees, its link, labels or categories have no counterpart in ONNX, or ``input_dtype`` would
         round values that it compares in float64. Or there are too many cells.
     """
-    graph = Graph()
-    ensemble, spec, response = source.ensemble, source.input, source.response
-    if np.dtype(input_dtype) not in (np.float64, np.float32):
-        raise ValueError(f"input_dtype must be float64 or float32; got {input_dtype!r}")
-    if np.dtype(input_dtype) == np.float32 and not ensemble.grid.as_float32:
-        raise ValueError(
-            "input_dtype=numpy.float32 would round the input, but this model compares in float64, so rows close to a "
-            "threshold would go the other way. Use input_dtype=numpy.float64"
-        )
-    x = _standardise(graph, "X", ensemble.grid.as_float32, spec, zero_is_missing)
+    ensemble, response = source.ensemble, source.response
+    model = OnnxInput(ensemble.grid, source.input, input_dtype, zero_is_missing)
     nothing = np.zeros(len(ensemble.grid.features), dtype=bool)
-    inputs = [("X", input_dtype, [None, spec.n_features])]
     if cells is not None:
+        graph = Graph()
+        x = _add_input(graph, model)
         terms = []
         if strength < 1:
-            terms.append((1 - strength, _add_margin(graph, x, source, [(nothing, ensemble.value)])))
+            whole = trees_of_ensemble(ensemble, nothing, ensemble.value)
+            terms.append((1 - strength, _add_margin(graph, x, model, ensemble.base, [whole])))
         if strength > 0:
             for share, part in _parts_by_cell(source, *cells):
-                terms.append((strength * share, _add_margin(graph, x, source, [part])))
+                trees = trees_of_ensemble(ensemble, *part)
+                terms.append((strength * share, _add_margin(graph, x, model, ensemble.base, [trees])))
         total = _weighted_sum(
             graph, [(weight, _respond(graph, margin, response)) for weight, margin in terms]
         )
-        return graph.model(inputs, _add_outputs(graph, total, response), description, metadata or {})
+        outputs = _add_outputs(graph, total, response)
+        return graph.model(model.inputs, outputs, description, metadata or {})
     if (removed is None) != (leaf_weight is None):
         raise ValueError("pass removed and leaf_weight together, or neither")
     # Each part is a sum of all trees: the features that it does not use, and its leaf values.
@@ -115,10 +112,52 @@ def onnx_model(
         parts.append((nothing, ensemble.value * (1.0 if removed is None else 1 - strength)))
     if removed is not None and leaf_weight is not None and strength > 0:
         parts.append((removed, ensemble.value * (strength * leaf_weight)[:, None]))
-    margin = _add_margin(graph, x, source, parts, name="margin")
+    sums = [trees_of_ensemble(ensemble, *part) for part in parts]
+    return onnx_of_trees(ensemble.base, sums, model, response, description, metadata or {})
+
+
+@dataclass(frozen=True)
+class OnnxInput:
+    """Describe the input of an ONNX model.
+
+    Attributes
+    ----------
+    grid : Grid
+        The bins of the features.
+    spec : InputSpec
+        How the model reads its input.
+    dtype : dtype
+        Type of the input: float64, or float32 for a model that casts its input to float32.
+    zero_is_missing : bool
+        Whether zeros are missing values.
+    """
+
+    grid: Grid
+    spec: InputSpec
+    dtype: DTypeLike = np.float64
+    zero_is_missing: bool = False
+
+    @property
+    def inputs(self) -> list[tuple[str, DTypeLike, list[int | None]]]:
+        """Return name, type and shape of the input."""
+        return [("X", self.dtype, [None, self.spec.n_features])]
+
+
+def onnx_of_trees(
+    base: NDArray[np.float64],
+    trees: Sequence[TreeSum],
+    model: OnnxInput,
+    response: Response,
+    description: str,
+    metadata: dict[str, Any],
+) -> Any:
+    """Return a sum of trees as an ONNX model, with the inputs and outputs of `onnx_model`."""
+    graph = Graph()
+    x = _add_input(graph, model)
+    margin = _add_margin(graph, x, model, base, trees, name="margin")
     outputs = _add_outputs(graph, _respond(graph, margin, response), response)
-    outputs.append(("margin", np.float64, [None, ensemble.n_outputs]))
-    return graph.model(inputs, outputs, description, metadata or {})
+    outputs.append(("margin", np.float64, [None, len(base)]))
+    return graph.model(model.inputs, outputs, description, metadata)
 
 
 # A part of a margin: the features that its trees do not use, and the values of their leaves.
@@ -142,13 +181,21 @@ def _parts_by_cell(
 
 
 def _add_margin(
-    graph: Graph, x: str, source: SourceModel, parts: list[_Part], name: str | None = None
+    graph: Graph,
+    x: str,
+    model: OnnxInput,
+    base: NDArray[np.float64],
+    trees: Sequence[TreeSum],
+    name: str | None = None,
 ) -> str:
-    """Add the sum of the trees of all parts, and the base."""
-    ensemble = source.ensemble
-    sums = [_add_trees(graph, x, ensemble, unused, value, source.input) for unused, value in parts]
-    total = graph.add("Add", *sums) if len(sums) == 2 else sums[0]
-    return graph.add("Add", total, graph.constant(ensemble.base.reshape(1, -1)), name=name)
+    """Add the sums of some trees, and the base."""
+    sums = [_add_trees(graph, x, part, model, len(base)) for part in trees if part.forest.n_trees]
+    if not sums:
+        raise ValueError("cannot export a model without trees to ONNX: its prediction is a constant")
+    total = sums[0]
+    for other in sums[1:]:
+        total = graph.add("Add", total, other)
+    return graph.add("Add", total, graph.constant(base.reshape(1, -1)), name=name)
 
 
 def _weighted_sum(graph: Graph, terms: list[tuple[float, str]]) -> str:
@@ -158,6 +205,18 @@ def _weighted_sum(graph: Graph, terms: list[tuple[float, str]]) -> str:
         term = graph.add("Mul", values, graph.constant(np.float64(weight)))
         total = graph.add("Add", total, term) if total else term
     return total
+
+
+def _add_input(graph: Graph, model: OnnxInput) -> str:
+    """Add the input as the model reads it; raise if its type would round values."""
+    if np.dtype(model.dtype) not in (np.float64, np.float32):
+        raise ValueError(f"input_dtype must be float64 or float32; got {model.dtype!r}")
+    if np.dtype(model.dtype) == np.float32 and not model.grid.as_float32:
+        raise ValueError(
+            "input_dtype=numpy.float32 would round the input, but this model compares in float64, so rows close to a "
+            "threshold would go the other way. Use input_dtype=numpy.float64"
+        )
+    return _standardise(graph, "X", model.grid.as_float32, model.spec, model.zero_is_missing)
 
 
 def _standardise(graph: Graph, x: str, as_float32: bool, spec: InputSpec, zero_is_missing: bool) -> str:
@@ -180,23 +239,10 @@ def _standardise(graph: Graph, x: str, as_float32: bool, spec: InputSpec, zero_i
 # -- the trees ------------------------------------------------------------------------------------
 
 
-def _add_trees(
-    graph: Graph,
-    x: str,
-    ensemble: LeafEnsemble,
-    removed: NDArray[np.bool_],
-    value: NDArray[np.float64],
-    spec: InputSpec,
-) -> str:
-    """Add the sum of the trees, without base, of shape (n_samples, n_outputs)."""
-    if ensemble.trees is not None:
-        whole, splits = forest_of_trees(ensemble, ensemble.trees, removed, value)
-    else:
-        whole, splits = rebuild_trees(ensemble, removed, value)
-    forest, origin = drop_removed_splits(whole)
-    x, column = _add_memberships(graph, x, splits, ensemble.grid, spec)
-    output = ensemble.output[ensemble.tree_ptr[:-1]][origin]
-    trees = _tree_attributes(graph.onnx, forest, splits, column, ensemble.grid, output, ensemble.n_outputs)
+def _add_trees(graph: Graph, x: str, part: TreeSum, model: OnnxInput, n_outputs: int) -> str:
+    """Add the sum of some trees, of shape (n_samples, n_outputs)."""
+    x, column = _add_memberships(graph, x, part.splits, model.grid, model.spec)
+    trees = _tree_attributes(graph.onnx, part, column, model.grid, n_outputs)
     sums = graph.add("TreeEnsembleRegressor", x, domain="ai.onnx.ml", **trees)
     return graph.cast(sums, np.float64)
 
@@ -249,17 +295,10 @@ def _add_table_row(graph: Graph, values: str, largest_code: float, truncates_cod
 
 
 def _tree_attributes(
-    onnx: Any,
-    forest: Forest,
-    splits: Splits,
-    column: dict[int, int],
-    grid: Grid,
-    output: NDArray[np.int32],
-    n_outputs: int,
+    onnx: Any, part: TreeSum, column: dict[int, int], grid: Grid, n_outputs: int
 ) -> dict[str, Any]:
     """Return the attributes of the operator ``TreeEnsembleRegressor``, version 3."""
-    if not forest.n_trees:
-        raise ValueError("cannot export a model without trees to ONNX: its prediction is a constant")
+    forest, splits, output = part.forest, part.splits, part.output
     leaf = forest.left < 0
     n_nodes = np.diff(np.append(forest.roots, len(leaf)))
     tree = np.repeat(np.arange(forest.n_trees), n_nodes)

@@ -33,22 +33,29 @@ def onnx_metadata(
     metadata : dict
         What programs need to know of the input.
     """
+    sentence = (
+        f"{type(fitted.model).__name__} without the effects of {', '.join(removed)} (FeatureRemover of skglex, "
+        f"strength={strength}, weighting={weighting!r}, scale={scale!r})."
+    )
+    sentences, metadata = describe_input(fitted)
+    if strength == 1:
+        sentences.append("The values of removed columns have no effect.")
+    return " ".join([sentence, *sentences]), {**metadata, "removed_features": removed}
+
+
+def describe_input(fitted: FittedModel) -> tuple[list[str], dict[str, Any]]:
+    """Return sentences on the input of a model, and the metadata that programs need."""
     steps = [] if fitted.preprocess is None else [type(step).__name__ for _, step in fitted.preprocess.steps]
     names, categories = fitted.feature_names, fitted.source.input.categories
     metadata = {
         "feature_names": names,
-        "removed_features": removed,
         "categories": {
             names[j]: [str(value) for value in values] for j, values in sorted(categories.items())
         },
         "preprocessing": steps,
         "zero_is_missing": fitted.zero_is_missing,
     }
-    sentences = [
-        f"{type(fitted.model).__name__} without the effects of {', '.join(removed)} (FeatureRemover of skglex, "
-        f"strength={strength}, weighting={weighting!r}, scale={scale!r}).",
-        "X has the columns in feature_names of the metadata, in this order.",
-    ]
+    sentences = ["X has the columns in feature_names of the metadata, in this order."]
     if steps:
         sentences.append(
             f"They are the columns after the preprocessing ({', '.join(steps)}), which is not included."
@@ -56,6 +63,4 @@ def onnx_metadata(
     if categories:
         sentences.append("Categories are passed as their positions in categories of the metadata.")
     sentences.append(f"{'Zero and NaN are' if fitted.zero_is_missing else 'NaN is'} missing.")
-    if strength == 1:
-        sentences.append("The values of removed columns have no effect.")
-    return " ".join(sentences), metadata
+    return sentences, metadata

@@ -8,21 +8,19 @@ import zipfile
 from dataclasses import asdict, replace
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained, remainder_share
 from skglex._input import InputSpec
-from skglex._utils import budgets, check_schema
+from skglex._kept import TermSum, term_sum
+from skglex._response import Response
+from skglex._utils import check_schema
 from skglex._version import __version__
 from skglex.components import Axis
 from skglex.export._file_check import check_description, check_numbers
 from skglex.export._stored_components import StoredComponents
-
-if TYPE_CHECKING:
-    from skglex._decomposer import GlexDecomposer
 
 # Raise this number whenever the format changes so that older versions of the package cannot read it.
 SCHEMA = 1
@@ -38,8 +36,8 @@ _ARRAYS = {
 _SUFFIXES = ("", ".zip", ".npz")
 
 
-def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) -> None:
-    """Save the components of a decomposer in an open format, without the model.
+def save_components(model: Any, path: str | os.PathLike[str]) -> None:
+    """Save components in an open format, without the model that they come from.
 
     The file is a zip of NumPy arrays (``numpy.load`` opens it) and ``components.json``. `load_components` reads it
     with any later version of Python, NumPy and skglex, and without the model's library. The documentation describes
@@ -47,8 +45,8 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
 
     Parameters
     ----------
-    decomposer : GlexDecomposer
-        A fitted decomposer.
+    model : ComponentModel, GlexDecomposer or StoredComponents
+        A fitted decomposer or component model; the remainder is not saved.
     path : str or path
         The file to write, with the suffix ``.zip``, ``.npz`` or none. It appears only when it is complete, and
         replaces an existing file.
@@ -71,64 +69,60 @@ def save_components(decomposer: GlexDecomposer, path: str | os.PathLike[str]) ->
     ...     load_components(f"{folder}/components.zip").margin([[1]])
     array([3.])
     """
-    view, path = explained(decomposer), Path(path)
+    path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
         raise ValueError(
             f"the path ends in {path.suffix!r}, but save_components writes a zip of arrays and JSON. Use the suffix "
             f"'.zip', as in {path.with_suffix('.zip').name!r}"
         )
-    grid, spec = view.grid, view.source.input
+    whole = term_sum(model)
+    if not whole.response.is_named:
+        raise ValueError(
+            f"cannot save the components of a {type(whole.view.fitted.model).__name__}, whose predictions no named "
+            "link computes from its margin. Use pickle or skops"
+        )
+    view, grid, spec = whole.view, whole.grid, whole.spec
     codes = {
         int(grid.features[s]): grid.cuts_of(s).astype(np.int64).tolist()
         for s in np.flatnonzero(grid.categorical).tolist()
     }
-    components, edges, values, size = [], [], [], 0
     axes_of: dict[int, list[Axis]] = {}
-    listed = view.listed
-    tables = listed.layout(view.execution)
-    for i, (name, players) in enumerate(zip(view.component_names(listed), listed.sets)):
-        axes, table = view.component_table(listed, i)
-        size += table.size
-        if size > budgets.largest_table_cells:
-            raise ValueError(
-                f"the tables have more than {budgets.largest_table_cells:,} cells (1 GiB). Use max_interaction or "
-                "features for fewer components, or train on fewer bins (max_bin)"
-            )
-        columns = grid.features[tables.axis_features(i)].tolist()
-        features = view.features_of(players)
-        components.append({"name": name, "features": features, "columns": columns})
-        edges += [axis.edges for axis in axes if not axis.categorical]
-        for column, axis in zip(columns, axes):
+    for term in whole.terms:
+        for column, axis in zip(term.columns, term.axes):
             axes_of.setdefault(column, []).append(axis)
-        values.append(np.ravel(table))
+    edges = [axis.edges for term in whole.terms for axis in term.axes if not axis.categorical]
+    components = [
+        {"name": term.name, "features": view.features_of(term.members), "columns": list(term.columns)}
+        for term in whole.terms
+    ]
     description = {
         "format": "skglex components",
         "schema": SCHEMA,
         "version": __version__,
         "feature_names": list(view.feature_names),
-        "named": bool(spec.feature_names) or hasattr(decomposer, "feature_names_in_"),
+        "named": bool(spec.feature_names) or hasattr(view.estimator, "feature_names_in_"),
         "features": list(view.groups.names),
         "grouped": view.groups.group_of(view.feature_names),
         "components": components,
-        "complete": bool(view.decomposition.complete),
-        "remainder_share": _measure_remainder(view),
-        "separator": decomposer.separator,
+        "complete": bool(whole.complete),
+        "remainder_share": _share_as_json(whole),
+        "separator": view.estimator.separator,
         "n_background": int(view.background.n_rows),
         "outputs": _plain_labels(view.output_labels),
         "link": view.source.response.link,
-        **_write_response(view),
+        **_write_response(whole.response),
         "as_float32": bool(grid.as_float32),
         "sparse": view.fitted.sparse,
-        "codes": codes,
-        "input": _write_spec(spec, set(codes), view.feature_names),
+        "codes": {j: values for j, values in codes.items() if j in axes_of},
+        "input": _write_spec(spec, {j for j in codes if j in axes_of}, view.feature_names),
     }
     arrays = {
-        "intercept": np.atleast_1d(decomposer.intercept_),
+        "intercept": whole.intercept,
         "edges": np.concatenate([*edges, np.empty(0)]),
         "n_edges": np.array([len(e) for e in edges]),
-        "values": np.concatenate([*values, np.empty(0)]),
-        "importances": np.ravel(view.component_means()),
-        "background": _background_shares(decomposer, axes_of),
+        "values": np.concatenate([*(term.values.ravel() for term in whole.terms), np.empty(0)]),
+        "importances": np.ravel(whole.importances()),
+        "background": _background_shares(view.estimator, axes_of),
     }
     _write(path, description, arrays)
 
@@ -182,30 +176,23 @@ def load_components(path: str | os.PathLike[str]) -> StoredComponents:
         raise ValueError(f"cannot load components from {os.fspath(path)!r}: {error}") from error
 
 
-def _measure_remainder(view: Explained) -> float | None:
-    empirical = view.estimator.weighting == "empirical"
-    share = remainder_share(view.decomposition, view.background, view.execution, empirical=empirical)
+def _share_as_json(whole: TermSum) -> float | None:
+    share = 0.0 if whole.complete else whole.remainder_share
     return None if share is None or not np.isfinite(share) else float(share)
 
 
-def _write_response(view: Explained) -> dict[str, Any]:
+def _write_response(response: Response) -> dict[str, Any]:
     """Return how the margin becomes a prediction."""
-    response, isolation = view.source.response, view.source.response.isolation
-    if not response.is_named:
-        raise ValueError(
-            f"cannot save the components of a {type(view.fitted.model).__name__}, whose predictions no named link "
-            "computes from its margin. Use pickle or skops"
-        )
-    classes = getattr(view.estimator, "classes_", None)
+    isolation = response.isolation
     return {
-        "classes": None if classes is None else _plain_labels(list(classes)),
+        "classes": None if response.classes is None else _plain_labels(list(response.classes)),
         "second_class_on_ties": response.second_class_on_ties,
         "threshold": response.threshold,
         "isolation": None if isolation is None else [isolation.path_length, isolation.offset],
     }
 
 
-def _background_shares(decomposer: GlexDecomposer, axes_of: dict[int, list[Axis]]) -> NDArray[np.float64]:
+def _background_shares(decomposer: Any, axes_of: dict[int, list[Axis]]) -> NDArray[np.float64]:
     """Return the shares of the background in the bins of every column: all bins that any component distinguishes."""
     shares = []
     for _, axes in sorted(axes_of.items()):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.metaestimators import available_if
 
-from skglex._decomposition import Explained
+from skglex._decomposition import Explained, GivenTables
 from skglex._input import (
     FeatureGroups,
     InputSpec,
@@ -31,7 +31,7 @@ from skglex._response import Isolation, Response
 from skglex._utils import DEFAULT_EXECUTION, warn_user
 from skglex.components import Axis, Component, ComponentNames, Components, bins_along
 from skglex.exceptions import RemainderWarning
-from skglex.export._stored_view import NOT_STORED, StoredModel, StoredTables, stored_view
+from skglex.export._stored_view import NOT_STORED, StoredModel, stored_view
 
 # The importances that need SHAP values, in the words of those who ask for them.
 _NO_SHAP = NOT_STORED.format("SHAP values") + (
@@ -168,7 +168,7 @@ class StoredComponents:
         ]
         members = [tuple(sorted(map(names.index, c.features))) for c in made]
         self.components_ = Components(made, members, self._names, self._why_absent)
-        self._listed = StoredTables(members, axes, values, self._columns, self._grid)
+        self._listed = GivenTables(members, axes, values, self._columns, self._grid)
         self._groups = _read_groups(description)
 
     @property

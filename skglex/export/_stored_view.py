@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from skglex._decomposition import ComponentTables, Explained, ListedComponents
+from skglex._decomposition import Explained, GivenTables
 from skglex._input import FeatureGroups, RawMap, bin_all
-from skglex._kernels.arguments import Axes, TableLayout
 from skglex._leaves import Background, Grid
 from skglex._readers import SourceModel
 from skglex._utils import DEFAULT_EXECUTION, Execution
-from skglex.components import Axis, ComponentNames, bins_along
+from skglex.components import ComponentNames
 
 if TYPE_CHECKING:
     from skglex.export._stored_components import StoredComponents
@@ -24,95 +23,6 @@ NOT_STORED = (
     "stored components have no {}: the file holds tables of components, but neither the model's leaves nor the rows of "
     "the background. Use the decomposer that was saved"
 )
-
-
-class StoredTables(ListedComponents):
-    """Hold the tables of stored components in the form in which a decomposer has its own.
-
-    Parameters
-    ----------
-    sets : list of tuple of int
-        The players of every component.
-    axes : list of tuple of Axis
-        The axes of every component.
-    values : list of ndarray
-        The table of every component; the outputs are the last axis.
-    columns : list of list of int
-        The feature of every axis.
-    grid : Grid
-        All bins of the features.
-    """
-
-    def __init__(
-        self,
-        sets: list[tuple[int, ...]],
-        axes: list[tuple[Axis, ...]],
-        values: list[NDArray[np.float64]],
-        columns: list[list[int]],
-        grid: Grid,
-    ) -> None:
-        self._sets = sets
-        self._axes = axes
-        self._values = values
-        n_outputs = values[0].shape[-1] if values else 1
-        self._n_outputs = n_outputs
-        used = [np.searchsorted(grid.features, features) for features in columns]
-        maps = [
-            bins_along(axis, grid.cuts_of(int(j)))
-            for axes_of, features in zip(axes, used)
-            for axis, j in zip(axes_of, features)
-        ]
-        n_cells = np.array([table.size // n_outputs for table in values], dtype=np.int64)
-        strides = [
-            np.array(table.strides[:-1]) // table.strides[-2] for table in map(np.ascontiguousarray, values)
-        ]
-        layout = TableLayout(
-            axes=Axes(_starts(used, end=True), _join(used, np.int64)),
-            size=np.array([axis.n_bins for axes_of in axes for axis in axes_of], dtype=np.int64),
-            stride=_join(strides, np.int64),
-            map_ptr=_starts(maps),
-            maps=_join(maps, np.int32),
-            table_ptr=(np.cumsum(n_cells) - n_cells) * n_outputs,
-            n_cells=n_cells,
-        )
-        outputs_first = _join([np.moveaxis(table, -1, 0).ravel() for table in values], np.float64)
-        self._filled = ComponentTables(np.ones(len(sets), dtype=bool), layout, outputs_first)
-
-    @property
-    def sets(self) -> list[tuple[int, ...]]:
-        """Return the players of every component."""
-        return self._sets
-
-    def __len__(self) -> int:
-        return len(self._sets)
-
-    @property
-    def n_outputs(self) -> int:
-        """Return the number of outputs."""
-        return self._n_outputs
-
-    def layout(self, execution: Execution) -> ComponentTables:
-        """Return the tables."""
-        return self._filled
-
-    def tables(self, execution: Execution) -> ComponentTables:
-        """Return the tables."""
-        return self._filled
-
-    def table(
-        self, position: int, names: list[str], categories: Any, execution: Execution
-    ) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-        """Return the axes and the values of one component's table."""
-        return self._axes[position], self._values[position]
-
-
-def _starts(parts: list[NDArray[Any]], *, end: bool = False) -> NDArray[np.int64]:
-    ends = np.cumsum([0, *map(len, parts)])
-    return np.asarray(ends if end else ends[:-1], dtype=np.int64)
-
-
-def _join(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
 
 
 class _WithoutLeaves:
@@ -176,7 +86,7 @@ class _StoredDecomposition(_WithoutLeaves):
     """Hold the listed components, and nothing that needs leaves."""
 
     def __init__(
-        self, listed: StoredTables, intercept: NDArray[np.float64], n_players: int, *, complete: bool
+        self, listed: GivenTables, intercept: NDArray[np.float64], n_players: int, *, complete: bool
     ) -> None:
         self.listed = listed
         self._intercept = intercept
@@ -198,7 +108,7 @@ class _StoredDecomposition(_WithoutLeaves):
 
 def stored_view(
     stored: StoredComponents,
-    listed: StoredTables,
+    listed: GivenTables,
     fitted: StoredModel,
     groups: FeatureGroups,
     names: ComponentNames,

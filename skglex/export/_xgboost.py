@@ -67,16 +67,11 @@ def debiased_booster(
     ValueError
         The length of ``leaf_weight`` is not the number of leaves.
     """
-    booster: xgb.Booster = trees_used_by_predict(model)
-    content = booster_json(booster)
-    names = [re.sub(r"[\[\]<]", "_", name) for name in feature_names or []]
-    if booster.feature_names is None and len(set(names)) == booster.num_features():
-        content["learner"]["feature_names"] = names
+    content, tree_weight = as_gbtree(booster_json(trees_used_by_predict(model)), feature_names)
     section = tree_section(content)
-    tree_weight = _pop_tree_weight(content, section)
     trees = section["trees"]
     if not trees:
-        return _load(content)
+        return load_booster(content)
     columns = _concatenate(trees)
     forest = _to_forest(trees, tree_weight, removed, columns["split_indices"])
     leaves = forest.leaves()
@@ -102,17 +97,10 @@ def debiased_booster(
     section["tree_info"] = np.resize(np.arange(n_outputs), len(written)).tolist()
     section["iteration_indptr"] = list(range(0, len(written) + 1, n_outputs))
     section["gbtree_model_param"] |= {"num_trees": str(len(written)), "num_parallel_tree": "1"}
-    gradient_booster = content["learner"]["gradient_booster"]
-    content["learner"]["gradient_booster"] = {
-        **gradient_booster.get("gbtree", gradient_booster),
-        "name": "gbtree",
-    }
-    for name in _INVALID_ATTRIBUTES:
-        content["learner"]["attributes"].pop(name, None)
-    return _load(content)
+    return load_booster(content)
 
 
-def _load(content: dict[str, Any]) -> xgb.Booster:
+def load_booster(content: dict[str, Any]) -> xgb.Booster:
     """Return the booster with some content."""
     import xgboost as xgb
 
@@ -143,13 +131,30 @@ def _add_empty_trees(forest: Forest, n: int) -> Forest:
     )
 
 
-def _pop_tree_weight(content: dict[str, Any], section: dict[str, Any]) -> NDArray[np.float64] | None:
-    """Remove and return the weights of DART's trees."""
-    # XGBoost up to 3.3 keeps them beside the trees' section, later versions inside it.
-    weight = content["learner"]["gradient_booster"].pop("weight_drop", None) or section.pop(
-        "weight_drop", None
-    )
-    return None if weight is None else np.array(weight)
+def as_gbtree(
+    content: dict[str, Any], feature_names: list[str] | None
+) -> tuple[dict[str, Any], NDArray[np.float64] | None]:
+    """Return the JSON of a model as that of plain trees, and the weights of DART's trees.
+
+    Parameters
+    ----------
+    content : dict
+        The JSON, which is changed.
+    feature_names : list of str, or None
+        Names of the features for a model that has none. XGBoost refuses ``[``, ``]`` and ``<``, which become ``_``.
+    """
+    learner, section = content["learner"], tree_section(content)
+    names = [re.sub(r"[\[\]<]", "_", name) for name in feature_names or []]
+    n_features = int(learner["learner_model_param"]["num_feature"])
+    if not learner.get("feature_names") and len(set(names)) == n_features:
+        learner["feature_names"] = names
+    booster = learner["gradient_booster"]
+    # XGBoost up to 3.3 keeps the weights beside the trees' section, later versions inside it.
+    weight = booster.pop("weight_drop", None) or section.pop("weight_drop", None)
+    learner["gradient_booster"] = {**booster.get("gbtree", booster), "name": "gbtree"}
+    for name in _INVALID_ATTRIBUTES:
+        learner["attributes"].pop(name, None)
+    return content, None if weight is None else np.array(weight)
 
 
 def _concatenate(trees: list[dict[str, Any]]) -> dict[str, NDArray[np.float64]]:
@@ -195,7 +200,7 @@ def _write_trees(
         nodes["sum_hessian"] = _carry_cover(columns["sum_hessian"], before, after, origin)
     categories = _category_lists(trees, before)
     node_lists = {
-        name: _shorten(values) if name in _REAL else values.astype(np.int64).tolist()
+        name: shorten(values) if name in _REAL else values.astype(np.int64).tolist()
         for name, values in nodes.items()
     }
 
@@ -210,14 +215,14 @@ def _write_trees(
         above[0] = tree["parents"][0]
         new = {name: values[here] for name, values in node_lists.items()}
         if "leaf_weights" in tree:
-            new["leaf_weights"] = _shorten(after.value[here][leaf[here]].ravel())
+            new["leaf_weights"] = shorten(after.value[here][leaf[here]].ravel())
             right[leaf[here]] = np.arange(leaf[here].sum())
         new |= {
             "id": t,
             "left_children": left.tolist(),
             "right_children": right.tolist(),
             "parents": above.tolist(),
-            "base_weights": _shorten(after.value[here].ravel()),
+            "base_weights": shorten(after.value[here].ravel()),
             "tree_param": {**tree["tree_param"], "num_nodes": str(size), "num_deleted": "0"},
             **_write_categories(new["split_type"], split[here], categories),
         }
@@ -240,7 +245,7 @@ def _write_categories(
     }
 
 
-def _shorten(values: NDArray[np.float64]) -> list[float]:
+def shorten(values: NDArray[np.float64]) -> list[float]:
     """Round values to float32, as the shortest decimals that are parsed as the same float32."""
     shortest: list[float] = values.astype(np.float32).astype("U").astype(np.float64).tolist()
     return shortest

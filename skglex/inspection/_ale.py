@@ -119,6 +119,8 @@ def ale(
     view = explained(decomposer)
     if on_response(scale):
         link, labels = view.response_scale.link, view.response_labels
+    elif (reason := view.source.response.without_margin) is not None:
+        raise ValueError(reason)
     else:
         link, labels = identity, view.output_labels
     names = _names_of(view, features)
@@ -164,8 +166,8 @@ def _names_of(view: Explained, features: Any) -> list[str]:
         if len(columns) > 1:
             members = [view.feature_names[i] for i in columns[:10]]
             raise ValueError(
-                f"{player!r} is a group of the columns {members}, which have no common order. Pass a single feature of "
-                "a decomposer without this group"
+                f"{player!r} stands for the columns {members} of the model, which have no common order. Pass a single "
+                "feature of a decomposer without groups"
             )
         names.append(view.feature_names[int(columns[0])])
     return names

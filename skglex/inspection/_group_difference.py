@@ -52,7 +52,7 @@ def group_statistics(
     """
     compute = find_statistic(statistic)
     values = _check_predictions(y_pred)
-    labels = _check_groups(groups)
+    labels = check_groups(groups)
     check_consistent_length(values, labels)
     distinct = np.unique(labels)
     # Dates stay NumPy scalars, since `tolist` may turn them into integers.
@@ -180,7 +180,7 @@ def _check_predictions(y_pred: Any) -> NDArray[np.float64]:
     )
 
 
-def _check_groups(groups: Any) -> NDArray[Any]:
+def check_groups(groups: Any) -> NDArray[Any]:
     labels = np.asarray(groups)
     if labels.ndim == 2 and labels.shape[1] > 1:
         raise ValueError(

@@ -50,8 +50,8 @@ def h_statistic(
     Parameters
     ----------
     decomposer : GlexDecomposer
-        A fitted decomposer. If its weights are path-dependent, so are the partial dependence functions, and `fit` must
-        have got rows.
+        A fitted decomposer. If its weights are path-dependent, so are the partial dependence functions, and ``fit``
+        must have got rows.
     features : list of str, int or tuple, or "total", default=None
         A list of features: all pairs (or triples) of them. A list of tuples of features, or of names such as "a:b":
         these pairs (or triples). None: all that are not zero by structure, since some path of the model has all of the
@@ -69,7 +69,7 @@ def h_statistic(
         Divide by the denominator. False: return the numerator divided by the sum of the weights. It is in squared units
         of the margin and can be compared between pairs, which the ratio of a pair with little effect cannot.
     sample_weight : array-like of shape (n_background,), default=None
-        Weights of the background rows instead of those that `fit` got. Empirical partial dependence is averaged with
+        Weights of the background rows instead of those that ``fit`` got. Empirical partial dependence is averaged with
         them too.
 
     Returns
@@ -83,7 +83,7 @@ def h_statistic(
     Raises
     ------
     ValueError
-        An argument is invalid, there are too many pairs to list, or `fit` got no rows. On the response scale: the
+        An argument is invalid, there are too many pairs to list, or ``fit`` got no rows. On the response scale: the
         weights are path-dependent.
 
     Warns

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from hashlib import blake2b
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +17,14 @@ from sklearn.utils.validation import _check_sample_weight
 from skglex._decomposition import explained
 from skglex._fitted_model import FittedModel, read_model, takes_objects
 from skglex._input import as_numpy, check_rows, frame_names, is_frame
-from skglex._leaves import Background
+from skglex._leaves import Background, LeafSum
 from skglex._mixed_rows import Link
 from skglex._prefit import resolve_estimator, tree_model
 from skglex._readers import require_reader
 from skglex._response import Response
 from skglex._utils import Execution
 
+_MARGINS: WeakKeyDictionary[Any, tuple[bytes, NDArray[np.float64]]] = WeakKeyDictionary()
 # A model is read as a decomposer reads it by default.
 _HOW: dict[str, Any] = {"missing": np.nan, "survival": ("risk", None), "path_dependent": False}
 
@@ -45,6 +48,8 @@ class InspectedModel:
     execution : Execution
     classes : list, or None
         The labels of a classifier.
+    decomposition : Decomposition, or None
+        That of a decomposer.
     """
 
     estimator: Any
@@ -54,6 +59,23 @@ class InspectedModel:
     bin: Callable[[Any], NDArray[Any]]
     execution: Execution
     classes: list[Any] | None
+    decomposition: Any = None
+
+    @cached_property
+    def margin(self) -> NDArray[np.float64]:
+        """Return the margin of the rows: shape (n_outputs, n_rows).
+
+        That of the last rows is kept for each decomposer, since curves of one feature after the other are common.
+        """
+        bins = np.ascontiguousarray(self.rows.bins)
+        if self.decomposition is None:
+            return LeafSum(self.fitted.source.ensemble)(bins, self.execution)
+        key = blake2b(bins.data, digest_size=16).digest()
+        kept = _MARGINS.get(self.decomposition)
+        if kept is None or kept[0] != key:
+            kept = key, self.decomposition.margins(bins, self.execution)
+            _MARGINS[self.decomposition] = kept
+        return kept[1]
 
     @property
     def names(self) -> list[str]:
@@ -82,6 +104,8 @@ class InspectedModel:
                     f"{response_method!r}"
                 )
             return response.output
+        if response_method == "decision_function" and response.without_margin is not None:
+            raise ValueError(f"{response.without_margin}; use response_method='predict_proba'")
         if response_method == "decision_function":
             return partial(_decision, response)
         return partial(_probabilities, response)
@@ -96,7 +120,7 @@ def inspect(estimator: Any, X: Any, sample_weight: Any, execution: Execution | N
         view = explained(estimator)
         fitted, execution = view.fitted, execution or view.execution
         classes, estimator = getattr(estimator, "classes_", None), estimator.estimator_
-        check = view.check
+        check, decomposition = view.check, view.decomposition
     else:
         read = require_reader(tree_model(estimator))
         estimator, _ = resolve_estimator(estimator, True, X, None, None, {}, owner=None)
@@ -105,7 +129,7 @@ def inspect(estimator: Any, X: Any, sample_weight: Any, execution: Execution | N
             check_rows(X, partial(takes_objects, estimator)) if tree_model(estimator) is estimator else X
         )
         fitted, _ = read_model(read, estimator, checked, **_HOW)
-        check, classes = partial(_check, fitted), fitted.source.response.classes
+        check, classes, decomposition = partial(_check, fitted), fitted.source.response.classes, None
 
     def bin_rows(rows: Any) -> NDArray[Any]:
         return fitted.bins(check(rows), execution)
@@ -119,9 +143,8 @@ def inspect(estimator: Any, X: Any, sample_weight: Any, execution: Execution | N
     rows = Background(fitted.bins(Xt, execution), weight)
     if fitted.background is None:
         fitted.check_additivity(Xt, rows, np.arange(Xt.shape[0]))
-    return InspectedModel(
-        estimator, fitted, X, rows, bin_rows, execution, None if classes is None else list(classes)
-    )
+    labels = None if classes is None else list(classes)
+    return InspectedModel(estimator, fitted, X, rows, bin_rows, execution, labels, decomposition)
 
 
 def _check(fitted: FittedModel, X: Any) -> Any:
@@ -134,7 +157,10 @@ def _check(fitted: FittedModel, X: Any) -> Any:
 
 
 def _probabilities(response: Response, margin: NDArray[np.float64]) -> NDArray[np.float64]:
-    probabilities: NDArray[np.float64] = response.probabilities(response.output(margin))
+    output = response.output(margin)
+    if response.binary and len(response.classes) == 2:
+        return output
+    probabilities: NDArray[np.float64] = response.probabilities(output)
     return probabilities[:, 1:] if probabilities.shape[1] == 2 and not response.multilabel else probabilities
 
 

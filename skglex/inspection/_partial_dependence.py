@@ -305,7 +305,7 @@ class _Dependence:
     def _by_cells(self, axes: list[CellAxis]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Compute the responses at all cells from the leaves that a row can reach."""
         model, share = self._model, self._share
-        mixed = MixedRows(model.fitted.source.ensemble, model.rows.bins, model.execution)
+        mixed = MixedRows(model.fitted.source.ensemble, model.rows.bins, model.execution, margin=model.margin)
 
         def compute(margins: NDArray[np.float64], r0: int, r1: int) -> tuple[Any, Any]:
             responses = apply_link(self._link, margins)

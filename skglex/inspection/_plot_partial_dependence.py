@@ -43,8 +43,8 @@ def plot_partial_dependence(
 ) -> Any:
     """Draw partial dependence and ICE curves as scikit-learn draws them, computed exactly and much faster.
 
-    The parameters and the display are those of `sklearn.inspection.PartialDependenceDisplay.from_estimator`. Other
-    displays of this package draw the model's own steps instead of a line between the values of a grid.
+    The parameters are those of ``from_estimator`` of `sklearn.inspection.PartialDependenceDisplay`, and so is the
+    display. Other displays of this package draw the model's own steps instead of a line between the values of a grid.
 
     Parameters
     ----------

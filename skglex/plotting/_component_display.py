@@ -11,6 +11,7 @@ from skglex._response import on_response
 from skglex.components import Component
 from skglex.plotting._axis_cells import Rows, has_axes
 from skglex.plotting._draw import draw_panel, note_flat_panel, room_for_labels
+from skglex.plotting._merged_axes import make_models_panel
 from skglex.plotting._panels import Panel, make_panels
 from skglex.plotting._style import Names, margin_label, plain_text, require_matplotlib
 
@@ -57,6 +58,15 @@ class ComponentDisplay:
     >>> display = ComponentDisplay.from_decomposer(decomposer, ["hr", ("hr", "workingday"), "hr:temp"])
     >>> [ax.get_xlabel() for ax in display.axes_]
     ['hr', 'hr', 'hr']
+    >>> other = GlexDecomposer(XGBRegressor(n_estimators=20, max_depth=1).fit(X, y)).fit(X)
+    >>> both = ComponentDisplay.from_decomposers({"depth 3": decomposer, "depth 1": other}, "hr")
+    >>> both.panels[0].views[1].labels
+    ['depth 3', 'depth 1']
+    >>> from skglex.inspection import resample_components
+    >>> bands = resample_components(model, X, y, features="hr", n_resamples=3)
+    >>> panel = ComponentDisplay.from_resamples(bands).panels[0]
+    >>> panel.band[0].shape == panel.values.shape
+    True
     >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """
@@ -151,6 +161,150 @@ class ComponentDisplay:
         for component in components:
             panels += make_panels(decomposer, component, position, rows=rows, drawn=drawn, missing=missing)
         display = cls(panels, label=margin_label(view, position, target, units, scale))
+        return display.plot(ax=ax, background=background, same_scale=same_scale, n_cols=n_cols)
+
+    @classmethod
+    def from_decomposers(
+        cls,
+        decomposers: Any,
+        features: Any = None,
+        *,
+        k: int = 6,
+        output: Any = None,
+        X: Any = None,
+        missing: str | bool = "auto",
+        background: bool = True,
+        same_scale: bool = True,
+        n_cols: int = 3,
+        target: str | None = None,
+        units: str | None = None,
+        ax: Any = None,
+    ) -> ComponentDisplay:
+        """Draw the main effects of several models, all models in one panel per feature.
+
+        Parameters
+        ----------
+        decomposers : dict of str to GlexDecomposer or StoredComponents, or Comparison
+            Fitted decomposers by the names of their models, or the result of `skglex.inspection.compare_models`. They
+            should have the same background.
+        features : str, or list of str, default=None
+            Features whose main effects are drawn. None: the ``k`` strongest of the first model.
+        k : int, default=6
+            Number of main effects if ``features`` is None.
+        output : object, default=None
+            The class, or the name or position of the output. Required if the models have several outputs.
+        X : array-like or data frame of shape (n_samples, n_features), default=None
+            Rows that set the range of the axes and name the levels of numeric features.
+        missing : {"auto", True, False}, default="auto"
+            Whether to draw the bin of missing values. ``"auto"`` draws it if the background or X has missing values.
+        background : bool, default=True
+            Draw the histogram of the background along the bottom.
+        same_scale : bool, default=True
+            Use one margin scale for all panels.
+        n_cols : int, default=3
+            Number of panels per row.
+        target, units : str, default=None
+            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
+        ax : matplotlib Axes, or array of Axes, default=None
+            Axes to draw on. None: a new figure.
+
+        Returns
+        -------
+        ComponentDisplay
+            The display, with the figure and axes as attributes.
+        """
+        require_matplotlib()
+        named = {str(name): d for name, d in getattr(decomposers, "decomposers", decomposers).items()}
+        if not named:
+            raise ValueError("decomposers is empty: pass at least one fitted decomposer, by name")
+        first = next(iter(named.values()))
+        views = [explained(decomposer) for decomposer in named.values()]
+        outputs = [view.output_position(output, "output") for view in views]
+        if features is None:
+            strongest = first.strongest_components(len(views[0].listed))
+            features = [component for component in strongest if component.order == 1][:k]
+        rows = None if X is None else Rows(first, X)
+        panels = [
+            make_models_panel(named, feature, outputs, rows=rows, missing=missing)
+            for feature in (features if isinstance(features, list) else [features])
+        ]
+        if not panels:
+            raise ValueError("features is empty: name at least one feature")
+        display = cls(panels, label=margin_label(views[0], outputs[0], target, units))
+        return display.plot(ax=ax, background=background, same_scale=same_scale, n_cols=n_cols)
+
+    @classmethod
+    def from_resamples(
+        cls,
+        result: Any,
+        features: Any = None,
+        *,
+        simultaneous: bool = False,
+        output: Any = None,
+        X: Any = None,
+        missing: str | bool = "auto",
+        background: bool = True,
+        same_scale: bool = True,
+        n_cols: int = 3,
+        target: str | None = None,
+        units: str | None = None,
+        ax: Any = None,
+    ) -> ComponentDisplay:
+        """Draw components with their bands.
+
+        A step function gets a band, bars get error bars. In a heat map, cells whose interval contains zero are hatched.
+
+        Parameters
+        ----------
+        result : ResampledComponents
+            The result of `skglex.inspection.resample_components`.
+        features : str, tuple, Component, or list of these, default=None
+            The components. None: all that were resampled.
+        simultaneous : bool, default=False
+            Draw the band in which all values of a component lie together, instead of the interval of each value.
+        output : object, default=None
+            The class, or the name or position of the output. Required if the model has several outputs.
+        X : array-like or data frame of shape (n_samples, n_features), default=None
+            Rows that set the range of the axes and name the levels of numeric features.
+        missing : {"auto", True, False}, default="auto"
+            Whether to draw the bin of missing values. ``"auto"`` draws it if the background or X has missing values.
+        background : bool, default=True
+            Draw the histogram of the background along the bottom.
+        same_scale : bool, default=True
+            Use one margin scale for all panels.
+        n_cols : int, default=3
+            Number of panels per row.
+        target, units : str, default=None
+            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
+        ax : matplotlib Axes, or array of Axes, default=None
+            Axes to draw on. None: a new figure.
+
+        Returns
+        -------
+        ComponentDisplay
+            The display, with the figure and axes as attributes.
+        """
+        require_matplotlib()
+        decomposer = result.decomposer
+        view = explained(decomposer)
+        position = view.output_position(output, "output")
+        keys = result.components if features is None else features
+        rows = None if X is None else Rows(decomposer, X)
+        panels: list[Panel] = []
+        for key in keys if isinstance(keys, list) else [keys]:
+            component = key if isinstance(key, Component) else decomposer[key]
+            if not result.cells[component.name].on_table:
+                raise ValueError(
+                    f"the component {component.name!r} was resampled on a grid of your own, not on its bins. Leave "
+                    "grid out to draw it, or draw the table to_frame(component)"
+                )
+            shape = (*component.values.shape[: len(component.axes)], view.n_outputs)
+            band = result.band(component, simultaneous=simultaneous)
+            tables = [np.reshape(part, shape) for part in (result.estimate(component), *band)]
+            panels += make_panels(
+                decomposer, component, position, rows=rows, drawn=None, missing=missing, tables=tables
+            )
+        display = cls(panels, label=margin_label(view, position, target, units))
         return display.plot(ax=ax, background=background, same_scale=same_scale, n_cols=n_cols)
 
     def plot(
@@ -272,5 +426,6 @@ def _size(panel: Panel) -> float:
 
 def _limits(panels: list[Panel]) -> tuple[float, float]:
     """Return the range of the margin over panels; it contains zero."""
-    low = min((float(panel.values.min(initial=0)) for panel in panels), default=0.0)
-    return low, max((float(panel.values.max(initial=0)) for panel in panels), default=0.0)
+    parts = [part for panel in panels for part in (panel.values, *(panel.band or ()))]
+    low = min((float(part.min(initial=0)) for part in parts), default=0.0)
+    return low, max((float(part.max(initial=0)) for part in parts), default=0.0)

@@ -122,10 +122,29 @@ def step_line(ax: Any, view: AxisView, values: Any, **style: Any) -> None:
 
 def _draw_steps(ax: Any, panel: Panel) -> None:
     step_line(ax, panel.views[0], panel.values, color="black")
+    if panel.band is not None:
+        _fill_band(ax, panel.views[0], *panel.band, "black")
+
+
+def _fill_band(ax: Any, view: AxisView, low: Any, high: Any, colour: str) -> None:
+    """Fill the band around a step function, and draw the interval of the missing bin as a line."""
+    n = len(view.drawn)
+    style = {"color": colour, "alpha": 0.2, "lw": 0, "zorder": 2, "gid": "band"}
+    ax.stairs(high[:n], view.borders, baseline=low[:n], fill=True, **style)
+    if view.missing:
+        ax.plot([np.mean(view.missing_span)] * 2, [low[n], high[n]], color=colour, lw=1, zorder=2, gid="band")
 
 
 def _draw_bars(ax: Any, panel: Panel) -> None:
     _bars(ax, panel.views[0], panel.values, 0.0, 0.6, COLOURS[0], None)
+    if panel.band is not None:
+        _error_bars(ax, np.arange(len(panel.values)), panel.values, *panel.band)
+
+
+def _error_bars(ax: Any, x: Any, values: Any, low: Any, high: Any) -> None:
+    ends = np.maximum([values - low, high - values], 0)
+    bars = ax.errorbar(x, values, yerr=ends, fmt="none", ecolor="0.15", elinewidth=1.2, capsize=3, zorder=3)
+    bars[2][0].set_gid("band")
 
 
 def _bars(ax: Any, view: AxisView, values: Any, offset: float, width: float, colour: str, label: Any) -> None:
@@ -154,6 +173,9 @@ def _draw_lines(ax: Any, panel: Panel) -> None:
     for i in range(len(y.cells)):
         style = LINE_STYLES[(i // 2) % len(LINE_STYLES)]
         step_line(ax, x, panel.values[:, i], color=COLOURS[i % len(COLOURS)], ls=style, label=str(i))
+        if panel.band is not None:
+            low, high = (end[:, i] for end in panel.band)
+            _fill_band(ax, x, low, high, COLOURS[i % len(COLOURS)])
 
 
 def _draw_groups(ax: Any, panel: Panel) -> None:
@@ -161,6 +183,9 @@ def _draw_groups(ax: Any, panel: Panel) -> None:
     width, offsets = group_offsets(len(y.cells))
     for i in range(len(y.cells)):
         _bars(ax, x, panel.values[:, i], offsets[i], 0.92 * width, COLOURS[i % len(COLOURS)], str(i))
+        if panel.band is not None:
+            at = np.arange(len(panel.values)) + offsets[i]
+            _error_bars(ax, at, panel.values[:, i], *(end[:, i] for end in panel.band))
 
 
 def _legend(ax: Any, view: AxisView, title: str, names: Names) -> None:
@@ -222,11 +247,31 @@ def _draw_map(ax: Any, panel: Panel, colours: Any, names: Names) -> Any:
         rasterized=True,
     )
     ax.set_facecolor("0.75")
+    if panel.band is not None:
+        _hatch_uncertain(ax, panel)
     draw_scale(ax, y, "y", names)
     ax.set_ylim(y.borders[0], y.end)
     if panel.points is not None:
         ax.plot(*panel.points, "o", ms=3, mfc="white", mec="black", mew=0.6, zorder=4)
     return mesh
+
+
+def _hatch_uncertain(ax: Any, panel: Panel) -> None:
+    """Hatch the cells of a heat map whose interval contains zero."""
+    from matplotlib.collections import PolyCollection
+
+    assert panel.band is not None
+    low, high = panel.band
+    uncertain = (low <= 0) & (high >= 0)
+    for i, view in enumerate(panel.views):
+        if view.missing and not view.levels:
+            uncertain = np.insert(uncertain, len(view.drawn), False, axis=i)
+    x, y = (np.asarray(_all_borders(view)) for view in panel.views)
+    along, up = np.nonzero(uncertain)
+    left, right, bottom, top = x[along], x[along + 1], y[up], y[up + 1]
+    corners = np.array([[left, bottom], [right, bottom], [right, top], [left, top]]).transpose(2, 0, 1)
+    style: dict[str, Any] = {"facecolors": "none", "edgecolors": "0.35", "hatch": "////", "linewidths": 0}
+    ax.add_collection(PolyCollection(list(corners), zorder=3, gid="band", **style))
 
 
 def _all_borders(view: AxisView) -> Any:

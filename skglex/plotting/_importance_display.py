@@ -46,6 +46,8 @@ class ImportanceDisplay:
         The orders of the columns; None for components.
     shap : ndarray of shape (n_names,), or None
         SHAP importances. None: they are not drawn.
+    band : ndarray of shape (2, n_names), or None
+        Lower and upper ends of the intervals of the importances. None: they are not drawn.
     label : str
         What the importances are effects on.
 
@@ -71,6 +73,10 @@ class ImportanceDisplay:
     >>> display = ImportanceDisplay.from_decomposer(decomposer, kind="order")
     >>> display.heights.shape
     (4, 2)
+    >>> from skglex.inspection import resample_components
+    >>> bands = resample_components(model, X[:500], y[:500], features=["x0", "x1"], n_resamples=3)
+    >>> ImportanceDisplay.from_resamples(bands).band.shape
+    (2, 2)
     >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """
@@ -82,12 +88,14 @@ class ImportanceDisplay:
         *,
         orders: list[int] | None = None,
         shap: NDArray[np.float64] | None = None,
+        band: NDArray[np.float64] | None = None,
         label: str = "the prediction",
     ) -> None:
         self.names = names
         self.heights = heights
         self.orders = orders
         self.shap = shap
+        self.band = band
         self.label = label
 
     @classmethod
@@ -166,6 +174,47 @@ class ImportanceDisplay:
             [view.shown_name(features[i]) for i in ranking], heights, orders=orders, shap=phi, label=label
         ).plot(ax=ax)
 
+    @classmethod
+    def from_resamples(
+        cls,
+        result: Any,
+        *,
+        output: Any = None,
+        target: str | None = None,
+        units: str | None = None,
+        ax: Any = None,
+    ) -> ImportanceDisplay:
+        """Draw the importances of components with their intervals.
+
+        Parameters
+        ----------
+        result : ResampledComponents
+            The result of `skglex.inspection.resample_components`.
+        output : object, default=None
+            The class, or the name or position of the output. Required if the model has several outputs.
+        target, units : str, default=None
+            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None: a new figure.
+
+        Returns
+        -------
+        ImportanceDisplay
+            The display, with the figure and axes as attributes.
+        """
+        require_matplotlib()
+        view = explained(result.decomposer)
+        position = view.output_position(output, "output")
+        spread = result.importance
+        heights = spread.estimate[:, position]
+        band = np.array(spread.band(result.level, simultaneous=False))[..., position]
+        ranking = np.argsort(-heights, kind="stable")
+        features = [result.decomposer[result.components[i]].features for i in ranking]
+        names = [TIMES.join(map(view.shown_name, of)) for of in features]
+        label = margin_label(view, position, target, units)
+        band = np.maximum(band[:, ranking], 0.0)
+        return cls(names, heights[ranking][:, None], band=band, label=label).plot(ax=ax)
+
     def plot(self, *, ax: Any = None) -> ImportanceDisplay:
         """Draw the bars.
 
@@ -187,6 +236,10 @@ class ImportanceDisplay:
         position = np.arange(len(self.names))
         if self.orders is None:
             ax.barh(position, self.heights[:, 0], 0.7, color=COLOURS[0])
+            if self.band is not None:
+                ends = np.maximum([self.heights[:, 0] - self.band[0], self.band[1] - self.heights[:, 0]], 0)
+                style: dict[str, Any] = {"fmt": "none", "ecolor": "0.15", "elinewidth": 1.2, "capsize": 3}
+                ax.errorbar(self.heights[:, 0], position, xerr=ends, **style)
         else:
             self._draw_orders(position, self.orders, legend_inside=not own_figure)
         ax.set_xlabel(

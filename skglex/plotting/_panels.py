@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +43,8 @@ class Panel:
         Whether the previous panel shows the same component, so that its legend is valid here as well.
     subtitle : str
         The level of the third feature.
+    band : tuple of two ndarray, or None
+        Lower and upper ends of intervals around the values.
     """
 
     title: str
@@ -51,6 +54,7 @@ class Panel:
     points: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     continues: bool = False
     subtitle: str = ""
+    band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
 
 def make_panels(
@@ -61,10 +65,12 @@ def make_panels(
     rows: Rows | None,
     drawn: Rows | None,
     missing: Any,
+    tables: list[NDArray[np.float64]] | None = None,
 ) -> list[Panel]:
     """Return the panels of one component; ``rows`` set ranges and labels, ``drawn`` become points.
 
-    A list of features stands for their component on the scale of the response.
+    A list of features stands for their component on the scale of the response. ``tables`` are the values to draw and
+    the ends of a band, in the shape of the component's table with the outputs last.
     """
     if isinstance(component, list):
         features = component
@@ -72,16 +78,18 @@ def make_panels(
     else:
         features = list(component.features)
         axes, values, height = _on_margin(decomposer, component, drawn)
-    values = values[..., output]
+    values, ends = values[..., output], []
+    if tables is not None:
+        values, *ends = _resampled_cells(component, axes, values, tables, output)
     height = None if height is None else height[:, output]
     views = [view_axis(axis, rows, missing, _strength(values, axes, i)) for i, axis in enumerate(axes)]
     for i, view in enumerate(views):
-        values = view.summarize(values, i)
+        values, *ends = (view.summarize(part, i) for part in (values, *ends))
     title = " × ".join(features)
     if len(axes) == len(features):
         title = " × ".join(axis.feature for axis in axes)
     if len(axes) < 3:
-        return [new_panel(title, views, values, drawn, height, None)]
+        return [new_panel(title, views, values, drawn, height, None, ends=ends)]
     split = _split_axis(views)
     rest = [view for i, view in enumerate(views) if i != split]
     panels = []
@@ -89,9 +97,8 @@ def make_panels(
         view = views[split]
         inside = None if drawn is None else view.cell_of(drawn) == cell
         label = f"{view.feature}: {view.cell_labels[cell]}"
-        panels.append(
-            new_panel(title, rest, np.take(values, cell, axis=split), drawn, height, inside, subtitle=label)
-        )
+        part, *ends_of_part = (np.take(of_all, cell, axis=split) for of_all in (values, *ends))
+        panels.append(new_panel(title, rest, part, drawn, height, inside, subtitle=label, ends=ends_of_part))
     return [panels[0], *(replace(panel, continues=True) for panel in panels[1:])]
 
 
@@ -119,6 +126,27 @@ def _on_response(decomposer: Any, features: list[str], drawn: Rows | None) -> _C
         players = tuple(view.groups.names.index(name) for name in features)
         height = view.response_scale.components([players], drawn.bins, view.execution)[:, 0].T
     return axes, response_values(view, by_player), height
+
+
+def _resampled_cells(
+    component: Any,
+    axes: list[AxisCells],
+    values: NDArray[np.float64],
+    tables: list[NDArray[np.float64]],
+    output: int,
+) -> list[NDArray[np.float64]]:
+    """Return the values and the ends of a band in the cells of a picture, from those in the bins of the table.
+
+    Bins without rows are not resampled: there the component is drawn as it is.
+    """
+    table_bins = [axis.table_bins for axis in axes if axis.table_bins is not None]
+    if len(table_bins) < len(axes):
+        raise ValueError(
+            f"the component {component.name!r} is drawn along raw columns, for which there are no bands. Draw it "
+            "without bands"
+        )
+    parts = [table[..., output][np.ix_(*table_bins)] for table in tables]
+    return [np.where(np.isnan(part), values, part) for part in parts]
 
 
 def _check_number(axes: list[AxisCells], name: str) -> None:
@@ -149,13 +177,14 @@ def new_panel(
     height: NDArray[np.float64] | None,
     inside: NDArray[np.bool_] | None,
     subtitle: str = "",
+    ends: Sequence[NDArray[np.float64]] = (),
 ) -> Panel:
     """Choose how to draw values over one or two axes, and which of the rows are points."""
     if len(views) == 1:
         kind = "bars" if views[0].levels else "steps"
     else:
         if _should_swap(views[0], views[1]):
-            views, values = views[::-1], values.T
+            views, values, ends = views[::-1], values.T, [end.T for end in ends]
         x, y = views
         kind = "map"
         if y.levels and len(y.cells) <= _MAX_LINES:
@@ -170,7 +199,8 @@ def new_panel(
         visible = np.isfinite(x_position) & np.isfinite(y_position)
         visible = visible if inside is None else visible & inside
         points = x_position[visible], y_position[visible]
-    return Panel(title, kind, tuple(views), values, points, subtitle=subtitle)
+    band = (ends[0], ends[1]) if len(ends) else None
+    return Panel(title, kind, tuple(views), values, points, subtitle=subtitle, band=band)
 
 
 def group_offsets(n: int) -> tuple[float, NDArray[Any]]:

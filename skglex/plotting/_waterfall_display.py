@@ -32,7 +32,7 @@ _AND = ", "
 class WaterfallDisplay:
     """Draw the margin of one row as steps, from the intercept through the components, the largest first.
 
-    Create the display with `from_decomposer`.
+    Create the display with `from_decomposer`, or with `from_contrast` for the difference between two rows.
 
     Parameters
     ----------
@@ -48,6 +48,8 @@ class WaterfallDisplay:
         Which row is drawn.
     response : str
         The prediction, if it is not the margin.
+    start : str
+        What the margin is called at which the steps start.
 
     Attributes
     ----------
@@ -69,6 +71,9 @@ class WaterfallDisplay:
     'hr = 8, workingday = 0'
     >>> bool(abs(display.intercept + display.values.sum() - model.predict(X[8:9])[0]) < 1e-3)
     True
+    >>> from skglex.inspection import contrast
+    >>> WaterfallDisplay.from_contrast(contrast(decomposer, X[8:9], X[3:4])).names[0]
+    'hr = 8 (3)'
     >>> display.plot(ax=display.ax_).figure_ is display.figure_  # drawn again
     True
     """
@@ -82,6 +87,7 @@ class WaterfallDisplay:
         label: str = "prediction",
         title: str = "",
         response: str = "",
+        start: str = "intercept",
     ) -> None:
         self.names = names
         self.values = values
@@ -89,6 +95,7 @@ class WaterfallDisplay:
         self.label = label
         self.title = title
         self.response = response
+        self.start = start
 
     @classmethod
     def from_decomposer(
@@ -139,11 +146,7 @@ class WaterfallDisplay:
         parts = _parts_of_response(view, bins) if on_response(scale) else _parts_of_margin(view, bins)
         values, intercept = parts.values[position], float(parts.intercept[position])
         remainder = float(parts.total[position] - intercept - values.sum())
-        ranking = np.argsort(-np.abs(values), kind="stable")
-        ranking = ranking[values[ranking] != 0]
-        # A step for a single other component would take as much room as the component.
-        n_shown = k if len(ranking) > k + 1 else len(ranking)
-        shown, others = ranking[:n_shown], ranking[n_shown:]
+        shown, others = _largest(values, k)
         texts = _describe(view, row)
         names = [_AND.join(texts[name] for name in view.features_of(parts.sets[i])) for i in shown]
         steps = values[shown].tolist()
@@ -170,6 +173,70 @@ class WaterfallDisplay:
         )
         return display.plot(ax=ax)
 
+    @classmethod
+    def from_contrast(
+        cls,
+        result: Any,
+        row: int = 0,
+        *,
+        output: Any = None,
+        k: int = 10,
+        target: str | None = None,
+        units: str | None = None,
+        ax: Any = None,
+    ) -> WaterfallDisplay:
+        """Draw the difference between the predictions of two rows, feature by feature.
+
+        Parameters
+        ----------
+        result : Contrast
+            The result of `skglex.inspection.contrast`.
+        row : int, default=0
+            Position of the pair.
+        output : object, default=None
+            The class, or the name or position of the output. Required if the model has several outputs.
+        k : int, default=10
+            Number of features with a separate step. The others share one step.
+        target, units : str, default=None
+            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None: a new figure.
+
+        Returns
+        -------
+        WaterfallDisplay
+            The display, with the figure and axes as attributes.
+        """
+        require_matplotlib()
+        view = explained(result.decomposer)
+        position = view.output_position(output, "output")
+        n_rows, n_features = result.values.shape[:2]
+        values = result.values.reshape(n_rows, n_features, view.n_outputs)[row, :, position]
+        shown, others = _largest(values, k)
+        here, there = (
+            _describe(view, take_rows(rows, np.array([row if rows.shape[0] > 1 else 0])))
+            for rows in (result.rows, result.rows_other)
+        )
+        names = [
+            f"{here[name]} ({there[name].rpartition(' = ')[2]})"
+            for name in (view.groups.names[i] for i in shown)
+        ]
+        steps = values[shown].tolist()
+        if len(others):
+            names.append(f"{len(others)} other features")
+            steps.append(float(values[others].sum()))
+        margin = np.reshape(result.margin_other, (n_rows, view.n_outputs))[row, position]
+        label = margin_label(view, position, target, units)
+        display = cls(
+            names,
+            np.array(steps),
+            float(margin),
+            label=label,
+            title=f"pair {row}, with the values of the other row in brackets",
+            start=f"other row, {label}",
+        )
+        return display.plot(ax=ax)
+
     def plot(self, *, ax: Any = None) -> WaterfallDisplay:
         """Draw the steps.
 
@@ -189,7 +256,7 @@ class WaterfallDisplay:
         word = names.write(self.label, 44)
         last = f"{word}: {number(total)}" + (f"\n{plain_text(self.response)}" if self.response else "")
         steps = [_break_line([names.write(part, 40) for part in name.split(_AND)]) for name in self.names]
-        ticks = [f"intercept: {number(self.intercept)}", *steps, last]
+        ticks = [f"{self.start}: {number(self.intercept)}", *steps, last]
         step_height = 0.14 + 0.18 * max(step.count("\n") + 1 for step in ["", *steps])
         self.figure_, ax = make_axes(ax, (4.2 + label_width(ticks), 1.5 + step_height * n))
         self.ax_ = ax
@@ -225,6 +292,15 @@ class WaterfallDisplay:
         if own_figure:
             names.explain(self.figure_)
         return self
+
+
+def _largest(values: NDArray[np.float64], k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the positions of the k values of largest size, and of the others that are not zero."""
+    ranking = np.argsort(-np.abs(values), kind="stable")
+    ranking = ranking[values[ranking] != 0]
+    # A step for a single other value would take as much room as the value.
+    n_shown = k if len(ranking) > k + 1 else len(ranking)
+    return ranking[:n_shown], ranking[n_shown:]
 
 
 class _Parts(NamedTuple):

@@ -139,7 +139,7 @@ def test_at_most_64_features_on_a_path():
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_paths_of_more_features_than_a_mask_has_bits(weighting):
-    """Single components, partial dependence and removal need no subsets of all features of a path."""
+    """Single components, partial dependence, removal and walks along trees need no subsets of a path's features."""
     X, y = np.eye(101)[:, :100], np.random.default_rng(0).normal(size=101)
     tree = DecisionTreeRegressor(random_state=0).fit(X, y)
     decomposer = GlexDecomposer(tree, weighting=weighting).fit(X)
@@ -150,7 +150,11 @@ def test_paths_of_more_features_than_a_mask_has_bits(weighting):
     if weighting == "empirical":
         assert np.allclose(decomposer.intercept_ + main, mean_prediction(tree, X, X, [3]), **EXACT)
         assert np.allclose(parts, mean_prediction(tree, X, X, [3, 70]), **EXACT)
-    for compute in (decomposer.transform, decomposer.shap_values, interaction_strength):
+        masker = shap.maskers.Independent(X, max_samples=len(X))
+        values = shap.TreeExplainer(tree, masker).shap_values(X[::20])
+        assert np.allclose(decomposer.shap_values(X[::20]), values, rtol=0, atol=1e-6)  # shap sums in float32
+    refused = [decomposer.transform, interaction_strength]
+    for compute in [*refused, decomposer.shap_values] if weighting == "path_dependent" else refused:
         with pytest.raises(
             ValueError, match=r"splits on 100 features along one path, and .* need at most 64"
         ):

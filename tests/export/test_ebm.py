@@ -9,9 +9,11 @@ import scipy.sparse as sp
 import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skglex import GlexDecomposer
+from skglex import ComponentModel, GlexDecomposer
 from skglex._utils import budgets
 from skglex.export import to_ebm
+from skglex.inspection import resample_components
+from tests.export.shipped_models import shipped
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -52,6 +54,23 @@ def test_regression(interpret):
     assert_allclose(ebm.eval_terms(X), dec.transform(X), atol=1e-12)
     assert ebm.term_names_ == [" & ".join(c.features) for c in dec.components_]
     assert_allclose(ebm.term_importances(), dec.component_importances_, atol=1e-12)
+
+
+def test_standard_deviations(interpret):
+    bands = resample_components(
+        MODEL, np.nan_to_num(X), Y, features=["x0", ("x1", "x2")], n_resamples=3, random_state=0
+    )
+    ebm = to_ebm(bands.decomposer, resampled=bands)
+    names = [list(term) for term in ebm.term_features_]
+    for name, term in (("x0", [0]), ("x1:x2", [1, 2])):
+        cells, errors = bands.cells[name], bands.to_frame(name)["std_error"]
+        ends = ebm.eval_terms(cells.rows)[:, names.index(term)]
+        assert_allclose(ends, bands.decomposer[name].evaluate(cells.rows), atol=1e-10)
+        stored = ebm.standard_deviations_[names.index(term)]
+        assert_allclose(np.unique(errors), np.setdiff1d(stored, [0.0]), atol=1e-12)
+    assert not ebm.standard_deviations_[names.index([1])].any()
+    with pytest.raises(ValueError, match="bins of another decomposer"):
+        to_ebm(GlexDecomposer(MODEL).fit(X), resampled=bands)
 
 
 def test_explanations(interpret):
@@ -154,3 +173,29 @@ def test_without_interpret(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"needs interpret.*pip install 'skglex\[interpret\]'"):
         to_ebm(GlexDecomposer(MODEL, max_interaction=None).fit(X))
+
+
+@pytest.mark.parametrize("name", ["counts", "binary", "lightgbm", "hist", "classes"])
+def test_component_model(interpret, name):
+    """The EBM of an edited model predicts what the model predicts, unseen categories and missing values included."""
+    model, rows, _ = shipped(name)
+    model = model.scale(model._kept.terms[0].name, 2.0)
+    given = rows
+    if isinstance(rows, pd.DataFrame):
+        given = rows.astype({column: object for column in rows if rows[column].dtype == "category"})
+    ebm = model.to_ebm()
+    margin = model.margin(rows)
+    assert len(ebm.term_names_) == len(model._kept.terms)
+    scores = ebm.predict(given) if name in ("counts", "hist") else ebm.decision_function(given)
+    expected = np.exp(margin) if name == "counts" else margin
+    assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_component_models_that_are_no_ebm(interpret):
+    deep = xgb.XGBRegressor(n_estimators=3, max_depth=4).fit(X, Y)
+    with pytest.raises(ValueError, match="to_ebm writes tables of components"):
+        ComponentModel(deep, remainder=True).fit(X).to_ebm()
+    with pytest.raises(
+        ValueError, match="the model keeps 1 components of order 3 and more, 'x0:x1:x2' for example"
+    ):
+        ComponentModel(deep, terms=["x0", ("x0", "x1", "x2")]).fit(X).to_ebm()

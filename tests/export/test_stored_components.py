@@ -15,11 +15,12 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 
-from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestClassifier
+from skglex import ComponentModel, FeatureRemover, GlexDecomposer, RandomPlantedForestClassifier
 from skglex.exceptions import RemainderWarning, StreamedComponentsWarning
 from skglex.export import load_components, save_components, to_ebm, to_shap, to_shapiq
 from skglex.inspection import component_importance, feature_importance, interaction_strength, truncated_margin
 from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
+from tests.export.shipped_models import ESTIMATORS, shipped, training_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)).round(1)
@@ -250,7 +251,6 @@ def test_what_is_not_known(tmp_path):
         lambda: to_shap(stored, X),
         lambda: to_shapiq(stored, X),
         lambda: to_ebm(stored),
-        lambda: save_components(stored, tmp_path / "again.zip"),
         lambda: component_importance(stored, sample_weight=np.ones(300)),
         lambda: stored.shap_values(X),
         lambda: stored.shap_interaction_values(X),
@@ -263,6 +263,36 @@ def test_what_is_not_known(tmp_path):
             (ValueError, AttributeError, ImportError), match=f"{message}|could not be imported"
         ):
             ask()
+    save_components(stored, tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").stat().st_size == (tmp_path / "components.zip").stat().st_size
+    assert_array_equal(load_components(tmp_path / "again.zip").margin(X), stored.margin(X))
     assert not hasattr(stored, "fit")
     with pytest.raises(AttributeError, match="'StoredComponents' object has no attribute 'nothing'"):
         stored.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_component_models(name, tmp_path):
+    """An edited component model predicts the same after it was saved and loaded, also what it has never seen."""
+    model, rows, _ = shipped(name)
+    model = model.scale(model._kept.terms[0].name, 2.0)
+    model.save(tmp_path / "model.zip")
+    stored = ComponentModel.load(tmp_path / "model.zip")
+    assert stored.complete
+    assert_allclose(stored.margin(rows), model.margin(rows), rtol=1e-12, atol=1e-12)
+    if hasattr(model, "classes_") or name == "isolation":
+        assert_array_equal(stored.predict(rows), model.predict(rows))
+    means = [np.abs(c.evaluate(training_rows(name))).mean(axis=0) for c in stored]
+    assert_allclose(stored.component_importances_, means, rtol=1e-9)
+
+
+def test_component_model_with_a_remainder(tmp_path):
+    estimator = xgb.XGBRegressor(n_estimators=5, max_depth=4).fit(X, X[:, 0] * X[:, 1] * X[:, 2])
+    model = ComponentModel(estimator, remainder=True, drop=["x0"]).fit(X)
+    model.save(tmp_path / "model.zip")
+    stored = ComponentModel.load(tmp_path / "model.zip")
+    assert not stored.complete
+    with pytest.warns(RemainderWarning, match="left components out of the file"):
+        left_out = model.margin(X) - stored.margin(X)
+    assert stored.remainder_share == pytest.approx(left_out.var() / model.margin(X).var())
+    assert stored.remainder_share > 0.01

@@ -314,7 +314,7 @@ def test_categories(library):
         (
             lambda d: ale(GlexDecomposer(MODEL, feature_groups={"g": [0, 1]}).fit(X), "g"),
             ValueError,
-            "'g' is a group of the columns",
+            "'g' stands for the columns",
         ),
     ],
 )

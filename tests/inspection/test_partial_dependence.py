@@ -7,7 +7,8 @@ import scipy.sparse as sp
 import sklearn.inspection
 from lightgbm import LGBMClassifier, LGBMRegressor
 from numpy.testing import assert_allclose
-from sklearn.compose import make_column_transformer
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
@@ -15,6 +16,7 @@ from sklearn.ensemble import (
     IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
+    StackingClassifier,
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
@@ -29,7 +31,7 @@ from sklearn.preprocessing import (
 from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import GlexDecomposer
-from skglex.inspection import partial_dependence
+from skglex.inspection import ale, h_statistic, partial_dependence
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 4)).round(2)
@@ -269,6 +271,32 @@ def test_bad_models():
         partial_dependence(LinearRegression().fit(X, Y), X, [0])
     with pytest.raises(ValueError, match="must be a fitted regressor or classifier"):
         partial_dependence(IsolationForest(n_estimators=3).fit(X), X, [0])
+
+
+@pytest.mark.parametrize("name", ["calibrated", "stacked", "of a logarithm"])
+def test_combined_models(name):
+    """They have no margin of their own, but a response."""
+    steps = make_pipeline(StandardScaler(), HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5))
+    model, y = {
+        "calibrated": (CalibratedClassifierCV(steps, cv=2), BINARY),
+        "stacked": (StackingClassifier([("a", steps), ("b", RandomForestClassifier(3))], cv=2), CLASSES),
+        "of a logarithm": (
+            TransformedTargetRegressor(RandomForestRegressor(3), func=np.log, inverse_func=np.exp),
+            Y + 9,
+        ),
+    }[name]
+    model.fit(X, y)
+    check(
+        model, X, [0, 2], decomposer=GlexDecomposer(model).fit(X), grid_resolution=4, kind="both", atol=1e-10
+    )
+    if name == "calibrated":
+        decomposer = GlexDecomposer(model).fit(X)
+        with pytest.raises(ValueError, match=r"no single margin.*response_method='predict_proba'"):
+            partial_dependence(model, X, [0], response_method="decision_function")
+        for compute in (lambda d: ale(d, 0, X), h_statistic):
+            with pytest.raises(ValueError, match=r"no single margin.*scale='response'"):
+                compute(decomposer)
+        assert len(h_statistic(decomposer, scale="response", grid_resolution=3)) == 6
 
 
 def test_categories_with_missing_values():

@@ -25,6 +25,7 @@ from skglex._kernels.bitsets import add_near_misses
 from skglex._kernels.coalitions import ranked_from_ratios, signed_weight, sum_ranked_subsets
 from skglex._kernels.component_tables import condition_events, mean_absolute
 from skglex._kernels.patterns import BLOCK, violations
+from skglex._kernels.reasons import pick_largest
 from skglex._kernels.shapley import shapley_pairs, shapley_values
 from skglex._kernels.subsets import (
     binomials,
@@ -270,3 +271,19 @@ TESTS += [
 def test_every_kernel_has_a_plain_statement(kernel):
     """By its name in the test that has it."""
     assert any(re.search(rf"\b{kernel}\b", path.read_text(encoding="utf-8")) for path in TESTS)
+
+
+@pytest.mark.parametrize("k", [1, 3, 9])
+def test_largest_values(k):
+    """`pick_largest`: values that differ by rounding are equal, and the first of equal ones comes first."""
+    values = RNG.integers(-2, 4, size=(6, 200)) + RNG.choice([0, 1e-15], size=(6, 200))
+    position, value = np.empty((k, 200), np.int16), np.empty((k, 200))
+    for start, stop in ((0, 120), (120, 200)):
+        pick_largest(values, start, stop, position, value)
+    for r in range(200):
+        order = np.argsort(-values[:, r].round(12), kind="stable")[:k]
+        order = order[values[order, r].round(12) > 0]
+        n = len(order)
+        assert np.array_equal(position[:n, r], order)
+        assert np.array_equal(value[:n, r], values[order, r])
+        assert (position[n:, r] == -1).all()

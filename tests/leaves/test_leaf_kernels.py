@@ -11,10 +11,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import RandomForestRegressor
 
 from skglex import GlexDecomposer
-from skglex._decomposition import Decomposition, average_out
+from skglex._decomposition import (
+    Decomposition,
+    average_out,
+    margin_means,
+    pair_shapley,
+    row_means,
+    shapley_parts,
+)
 from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.arguments import RankedSubsets
 from skglex._kernels.bitsets import count_ones, fill_bits, rank_bins
+from skglex._kernels.component_tables import add_values
 from skglex._kernels.leaf_extraction import measure_trees
 from skglex._leaves import (
     Background,
@@ -142,6 +150,10 @@ class Plain:
 
 def subsets(members):
     return [tuple(v) for v in chain.from_iterable(combinations(members, k) for k in range(len(members) + 1))]
+
+
+def slots_by_player(leaf, of_feature):
+    return {p: [s for s in leaf.inside if of_feature[s] == p] for p in {of_feature[s] for s in leaf.inside}}
 
 
 def slots_of(used_features, players):
@@ -301,7 +313,7 @@ def decompose(plain, players, weighting, max_order):
 @pytest.mark.parametrize("max_order", [1, 6])
 @weightings
 def test_tables(plain, players, weighting, max_order):
-    """Test `map_bins`, `add_corners`, `sum_corners` and `look_up`."""
+    """Test `map_bins`, `add_corners`, `sum_corners`, `look_up` and `add_values`."""
     listed = decompose(plain, players, weighting, max_order).listed
     index, tables = listed.index, listed.tables(DEFAULT_EXECUTION)
     expected = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
@@ -309,6 +321,17 @@ def test_tables(plain, players, weighting, max_order):
     out = np.empty((len(index.sets) * plain.ensemble.n_outputs, plain.bins.shape[1]))
     every = np.arange(len(index.sets))
     tables.look_up(plain.bins, every, every, plain.ensemble.n_outputs, out, DEFAULT_EXECUTION)
+    sums, factor = (
+        np.zeros((2 * plain.ensemble.n_outputs, plain.bins.shape[1])),
+        np.linspace(-1, 2, len(every)),
+    )
+    args = plain.bins, tables.layout, tables.values, plain.ensemble.n_outputs
+    for half in (slice(None), slice(0, None, 2)):  # Some components are added twice.
+        add_values(*args, every[half], every[half] % 2, factor[half], 0, plain.bins.shape[1], sums)
+    for s in range(2):
+        items = [c for c in every if c % 2 == s] + [c for c in every[::2] if c % 2 == s]
+        plain_sum = sum((factor[c] * out[c :: len(every)] for c in items), np.zeros(sums[s::2].shape))
+        assert_allclose(sums[s::2], plain_sum, rtol=0, atol=plain.atol * 10)
     for c, members in enumerate(index.sets):
         layout, axes = tables.layout, range(*tables.layout.axes.ptr[c : c + 2])
         assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
@@ -331,15 +354,19 @@ def test_tables(plain, players, weighting, max_order):
 
 
 @pytest.mark.parametrize("max_order", [1, 6])
-@pytest.mark.parametrize("n_rows", [40, 600])
+@pytest.mark.parametrize("n_rows", [10, 40, 600])
 @weightings
 def test_streamed_components(plain, players, weighting, max_order, n_rows, monkeypatch):
-    """Test `stream_components` for few rows, `component_pattern_tables` (`leaf_pattern`) for many."""
+    """Test `stream_components` for few rows, `component_pattern_tables` (`leaf_pattern`) and `sweep_pairs` for many."""
     listed = decompose(plain, players, weighting, max_order).listed
     index = listed.index
     monkeypatch.setattr(budgets, "table_cells", 0)
     assert not listed.layout(DEFAULT_EXECUTION).tabulated.any()
-    bins = np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy() if n_rows > 40 else plain.bins
+    bins = (
+        np.resize(plain.bins, (n_rows, len(plain.bins))).T.copy()
+        if n_rows > 40
+        else plain.bins[:, :n_rows].copy()
+    )
     bins = np.minimum(bins, (plain.n_bins - 1)[:, None]).astype(bins.dtype)
     out = np.full((len(index.sets) * plain.ensemble.n_outputs, n_rows), np.nan)
     listed.evaluate(bins, np.arange(len(index.sets)), out)
@@ -412,6 +439,81 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time, monkeypa
                 sign = (-1) ** (len(chosen) - len(v))
                 expected[:, *chosen] += sign * share * game[tuple(sorted({*t, *v}))]
     assert_allclose(got, expected, rtol=0, atol=plain.atol)
+
+
+@pytest.mark.parametrize("cells", [None, 0], ids=["tables", "streamed"])
+@weightings
+def test_means_over_rows(plain, players, weighting, cells, monkeypatch):
+    """Test `cell_weights` and `mean_products`: means over weighted rows, and over all mixes of their features."""
+    if cells is not None:
+        monkeypatch.setattr(budgets, "table_cells", cells)
+    decomposition = decompose(plain, players, weighting, 6)
+    rows = Background(plain.bins, np.random.default_rng(0).random(40))
+    of_feature = players.player_of_feature
+    found = row_means(decomposition, decomposition.listed, of_feature, rows, DEFAULT_EXECUTION)
+    components = plain.components(of_feature.tolist(), weighting, plain.bins)
+    # The share of the rows that meet the conditions of some players, if these were independent.
+    independent = {
+        members: sum(
+            (-1) ** (len(members) - len(v))
+            * leaf.value
+            * np.prod(
+                [np.average(plain.met(leaf, slots_of(of, [p]), plain.bins), weights=rows.weight) for p in v]
+            )
+            * plain.weight(leaf, slots_of(of, set(of) - set(v)), weighting)
+            for leaf in plain.leaves
+            for of in [slots_by_player(leaf, of_feature)]
+            if set(members) <= set(of)
+            for v in subsets(members)
+        )
+        for members in components
+        if 1 <= len(members) <= 2
+    }
+    for c, members in enumerate(decomposition.listed.sets):
+        expected = np.average(components[members], axis=1, weights=rows.weight)
+        assert_allclose(found.joint[c], expected, rtol=0, atol=plain.atol)
+        if members in independent:
+            assert_allclose(found.independent[c], independent[members], rtol=0, atol=plain.atol)
+    margins = margin_means(plain.ensemble, players, rows, DEFAULT_EXECUTION)
+    intercept = decomposition.intercept()
+    for sums, total in zip(found, margins):
+        assert_allclose(intercept + sums.sum(axis=0), total[0], rtol=0, atol=plain.atol)
+
+
+@pytest.mark.parametrize("n_rows", [3, 40], ids=["pair by pair", "in blocks"])
+@pytest.mark.parametrize("pairs", [False, True], ids=["values", "interactions"])
+def test_pairs_of_rows(plain, players, pairs, n_rows):
+    """Test `compare_rows`: the game takes the features of a coalition from one row, all others from the other."""
+    decomposition = decompose(plain, players, "empirical", 1)
+    n, of_feature = decomposition.n_players, players.player_of_feature
+    bins, other = plain.bins[:, :n_rows].copy(), plain.bins[:, ::-1][:, :n_rows].copy()
+    found = pair_shapley(decomposition, bins, other, DEFAULT_EXECUTION, pairs=pairs)
+    game = {}
+    for t in subsets(range(n)):
+        mixed = np.where(np.isin(of_feature, t)[:, None], bins, other)
+        game[t] = sum(leaf.value[:, None] * plain.met(leaf, leaf.inside, mixed) for leaf in plain.leaves)
+    m = {s: sum((-1) ** (len(s) - len(v)) * game[v] for v in subsets(s)) for s in game}
+    for i in range(n):
+        phi = sum(m[s] / len(s) for s in m if i in s)
+        row = found[:, i] if not pairs else found[:, i].sum(axis=1)
+        assert_allclose(row, phi, rtol=0, atol=plain.atol)
+        for j in range(n) if pairs else ():
+            half = sum(m[s] / 2 / (len(s) - 1) for s in m if {i, j} <= set(s) and i != j)
+            if i != j:
+                assert_allclose(found[:, i, j], np.broadcast_to(half, row.shape), rtol=0, atol=plain.atol)
+
+
+@weightings
+def test_game_without_some_players(plain, players, weighting):
+    """Shapley values of the components that hold none of some players."""
+    decomposition = decompose(plain, players, weighting, 1)
+    components = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
+    for averaged in subsets(range(decomposition.n_players)):
+        parts = shapley_parts(decomposition, averaged, DEFAULT_EXECUTION)
+        found = sum(part.shapley(plain.bins) for part in parts)
+        for i in set(range(decomposition.n_players)) - set(averaged):
+            of = [m / len(s) for s, m in components.items() if i in s and not set(s) & set(averaged)]
+            assert_allclose(found[:, i], np.broadcast_to(sum(of), found[:, i].shape), rtol=0, atol=plain.atol)
 
 
 def test_bit_sets(plain):

@@ -12,7 +12,13 @@ from skglex import FeatureRemover, GlexDecomposer
 
 ROOT = Path(skglex.__file__).parent
 # The modules of the estimators, and planted forests, which have private names of their own.
-ESTIMATORS = {"_base.py", "_decomposer.py", "_remover.py", "_readers/_planted_forest.py"}
+ESTIMATORS = {
+    "_base.py",
+    "_component_model.py",
+    "_decomposer.py",
+    "_remover.py",
+    "_readers/_planted_forest.py",
+}
 DOOR = "_explained"
 
 

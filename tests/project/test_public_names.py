@@ -20,10 +20,12 @@ OPTIONAL = [
     "matplotlib",
     "onnx",
     "onnxruntime",
+    "openpyxl",
     "pandas",
     "polars",
     "shap",
     "shapiq",
+    "sqlglot",
 ]
 # scikit-learn and XGBoost import pandas if it is installed, so only further imports count.
 PRINT_OPTIONAL_IMPORTS = """

@@ -22,6 +22,7 @@ from sklearn.base import is_classifier
 from sklearn.inspection import partial_dependence
 
 from skglex import FeatureRemover, GlexDecomposer
+from tests.support.comparisons import check_contrast, check_gap, check_shift
 from tests.support.data import WEIGHTINGS
 from tests.support.drawing import draw_everything
 from tests.support.oracles import (
@@ -207,6 +208,17 @@ class ReaderContract:
         check_game(decomposer, rows, game, bound)
         limited = GlexDecomposer(model, max_interaction=1).fit(background)
         check_single_components(limited, decomposer, rows, bound)
+
+    def test_comparisons_of_rows_are_exact(self, name, model_of):
+        model = model_of(name)
+        rows, others = self.some_rows(model, 12, 6), self.some_rows(model, 12, 7)
+        background = self.some_rows(model, 10, 8)
+        decomposer = GlexDecomposer(model).fit(background)
+        # Sums over the components of all sets of features, each a signed sum of means of margins.
+        bound = 64 * self.tolerance(name, model, decomposer)
+        check_shift(decomposer, rows, others, lambda Z: self.margin(model, Z), bound)
+        check_contrast(decomposer, rows[:1], others[:1], lambda Z: self.margin(model, Z), bound)
+        check_gap(decomposer, rows, background, lambda Z: self.margin(model, Z), bound)
 
     def test_path_dependent_weights_follow_the_covers(self, name, model_of):
         model = model_of(name)
