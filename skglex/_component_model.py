@@ -104,6 +104,10 @@ class ComponentModel(BaseMarginPredictor):
         always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
     missing : float, default=nan
         The value that was missing in training besides NaN, for a model that does not store it.
+    survival_output : {"risk", "cumulative_hazard", "survival"}, default="risk"
+        What a model of survival times is read as, as for `GlexDecomposer`.
+    times : array-like of shape (n_times,), default=None
+        Increasing times of the cumulative hazard or survival function. None: all times in the training data.
     n_background : int, default=None
         Number of rows of X to draw as the background. None: all rows.
     n_jobs : int, default=None
@@ -257,6 +261,8 @@ class ComponentModel(BaseMarginPredictor):
         feature_groups: dict[str, Any] | str | None = None,
         prefit: str | bool = "auto",
         missing: float = np.nan,
+        survival_output: str = "risk",
+        times: Any = None,
         n_background: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -275,6 +281,8 @@ class ComponentModel(BaseMarginPredictor):
         self.feature_groups = feature_groups
         self.prefit = prefit
         self.missing = missing
+        self.survival_output = survival_output
+        self.times = times
         self.n_background = n_background
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -346,6 +354,8 @@ class ComponentModel(BaseMarginPredictor):
                 feature_groups=self.feature_groups,
                 prefit=self.prefit,
                 missing=self.missing,
+                survival_output=self.survival_output,
+                times=self.times,
                 n_background=self.n_background,
                 n_jobs=self.n_jobs,
                 random_state=self.random_state,

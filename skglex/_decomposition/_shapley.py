@@ -182,13 +182,18 @@ class ShapleySums:
     ) -> None:
         """Add what leaves, or trees, give to ``out``, without kept tables."""
         # Tasks divide the leaves, so that a leaf's tables are made once. Their sums are added in a fixed order.
-        n_rows, shares = bins.shape[1], np.array_split(items, _TASKS)
-        size = max(1, scaled(budgets.kept_table_size) // (_TASKS * len(out)))
-        for start in range(0, n_rows, size):
+        shares, layout = np.array_split(items, _TASKS), self._layout
+        size = max(1, scaled(budgets.buffer_size) // len(out))
+        for start in range(0, bins.shape[1], size):
             some_bins = np.ascontiguousarray(bins[:, start : start + size])
-            n = some_bins.shape[1]
-            parts = [np.zeros((len(out), n)) for _ in shares]
-            tasks = [(some_bins, *args, self._layout, some, part) for some, part in zip(shares, parts)]
-            execution.run(kernel, tasks, label="SHAP values, deep leaves")
-            for part in parts:
-                out[:, start : start + n] += part
+            part_of_out = out[:, start : start + size]
+
+            def solve(some: NDArray[np.int64], some_bins: NDArray[np.unsignedinteger] = some_bins) -> Any:
+                part = np.zeros((len(out), some_bins.shape[1]))
+                kernel(some_bins, *args, layout, some, part)
+                return part
+
+            for part in execution.stream(
+                solve, [(some,) for some in shares], label="SHAP values, deep leaves"
+            ):
+                part_of_out += part

@@ -10,6 +10,7 @@ import numpy as np
 from skglex._kernels.compilation import helper, kernel
 
 _ROW, _BACKGROUND = 1, 2  # What a decided player follows.
+_WIDE = 4  # Values of a leaf from which they are added up in one place.
 
 
 @helper
@@ -41,12 +42,50 @@ def _push(waiting, top, node, lo, hi, n_decided, player, side):
 
 
 @helper
-def _add_leaf(share, value, first, r, decided, side, n_decided, inverse, layout, out):
+def _weight_of(order, lo, hi, share):
+    """Return the share of the background rows ``order[lo:hi]``."""
+    weight = 0.0
+    for i in range(lo, hi):
+        weight += share[order[i]]
+    return weight
+
+
+@helper
+def _add_vector(share, value, decided, side, n_decided, inverse, row_sum):
+    """Add what a reached leaf of several values gives to ``row_sum``, a row per player: see `_add_leaf`."""
+    a = 0
+    for i in range(n_decided):
+        a += side[decided[i]] == _ROW
+    b = n_decided - a
+    up = share * inverse[n_decided - 1, b] if a > 0 else 0.0
+    down = -share * inverse[n_decided - 1, a] if b > 0 else 0.0
+    for i in range(n_decided):
+        player = decided[i]
+        weight, target = up if side[player] == _ROW else down, row_sum[player]
+        for o in range(value.shape[0]):
+            target[o] += weight * value[o]
+
+
+@helper
+def _flush(row_sum, first, r, out):
+    """Add the sums of one row to ``out``, and set them to zero."""
+    n = row_sum.shape[0]
+    for player in range(n):
+        for o in range(row_sum.shape[1]):
+            out[first + o * n + player, r] += row_sum[player, o]
+            row_sum[player, o] = 0.0
+
+
+@helper
+def _add_leaf(share, value, first, r, decided, side, n_decided, inverse, layout, row_sum, out):
     """Add what a reached leaf gives to the players at which the rows disagree, or half the interactions of pairs.
 
     Of these players, a follow the explained row and b the background row. The weights are those of
     `skglex._kernels.shapley.solve_by_comparison`.
     """
+    if row_sum.shape[0] > 0:
+        _add_vector(share, value, decided, side, n_decided, inverse, row_sum)
+        return
     a = 0
     for i in range(n_decided):
         a += side[decided[i]] == _ROW
@@ -82,7 +121,7 @@ def add_shapley_by_walks(bins, trees, player_of_feature, background, depth, layo
 
     A step takes one background row through one node. ``depth`` is the number of splits on the longest path.
     """
-    nodes, value, share = trees.nodes, trees.value, background.share
+    nodes, value, share, inverse = trees.nodes, trees.value, background.share, background.inverse
     n_rows, n_background = bins.shape[1], share.shape[0]
     n_columns = layout.n_players * layout.n_players if layout.pairs else layout.n_players
     last = np.int64(2) ** (8 * bins.itemsize) - 1
@@ -91,6 +130,9 @@ def add_shapley_by_walks(bins, trees, player_of_feature, background, depth, layo
     decided = np.empty(depth + 1, np.int64)
     # What waits: a node, its background rows, how many players are decided, and the next one (-1: none) with its side.
     waiting = np.empty((3 * depth + 3, 6), np.int64)
+    # Many values of a leaf are added up in one place first, since those of a row are far apart in `out`.
+    by_vector = value.shape[1] >= _WIDE and not layout.pairs
+    row_sum = np.zeros((layout.n_players if by_vector else 0, value.shape[1]))
     n_steps, n_decided = 0, 0
     for tree in chosen:
         for r in range(n_rows):
@@ -140,13 +182,10 @@ def add_shapley_by_walks(bins, trees, player_of_feature, background, depth, layo
                     node = to
                     feature = nodes[node, 0]
                 if n_decided > 0:
-                    weight = 0.0
-                    for i in range(lo, hi):
-                        weight += share[order[i]]
+                    weight = _weight_of(order, lo, hi, share)
                     first, leaf = trees.output[tree] * n_columns, value[nodes[node, 1]]
-                    _add_leaf(
-                        weight, leaf, first, r, decided, side, n_decided, background.inverse, layout, out
-                    )
+                    _add_leaf(weight, leaf, first, r, decided, side, n_decided, inverse, layout, row_sum, out)
+            _flush(row_sum, trees.output[tree] * n_columns, r, out)
             while n_decided > 0:
                 n_decided -= 1
                 side[decided[n_decided]] = 0

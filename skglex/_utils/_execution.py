@@ -38,15 +38,22 @@ class Execution(NamedTuple):
         self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], label: str = ""
     ) -> list[Any]:
         """Call ``function(*task)`` for every task in threads; show a progress bar if there is a label."""
+        return list(self.stream(function, tasks, label))
+
+    def stream(
+        self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], label: str = ""
+    ) -> Iterator[Any]:
+        """Yield the results of `run` one after the other, so that they need not be in memory together."""
         if len(tasks) < 2 or effective_n_jobs(self.n_jobs) == 1:
             try:
-                return [function(*task) for task in self.track(tasks, len(tasks), label)]
+                for task in self.track(tasks, len(tasks), label):
+                    yield function(*task)
             except SystemError as error:
                 _raise_interrupt(error)
                 raise
+            return
         parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
-        results = parallel(delayed(function)(*task) for task in tasks)
-        return list(self.track(results, len(tasks), label))
+        yield from self.track(parallel(delayed(function)(*task) for task in tasks), len(tasks), label)
 
     def track(self, items: Iterable[Any], n: int, label: str) -> Iterator[Any]:
         """Yield n items of work; if there is a label, show a progress bar, and warn if all will take over a minute.

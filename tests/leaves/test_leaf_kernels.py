@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import RandomForestRegressor
 
+from skglex import GlexDecomposer
 from skglex._decomposition import (
     Decomposition,
     average_out,
@@ -536,3 +538,17 @@ def test_count_ones():
     words = np.random.default_rng(0).integers(0, 2**64, 100, dtype=np.uint64).tolist()
     for word in (0, 1, 2**63, 2**64 - 1, *words):
         assert count_ones(np.uint64(word)) == word.bit_count()
+
+
+def test_walks_of_leaves_with_many_values(monkeypatch):
+    """Add up vectors of a row in one place; the values are those of each output alone."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 5)).round(1)
+    targets = np.column_stack([X[:, 0] * X[:, 1], X, rng.normal(size=(80, 2))])
+    forest = RandomForestRegressor(3, random_state=0).fit(X, targets)
+    monkeypatch.setattr(budgets, "kept_table_size", 0)
+    found = []
+    for step in (0.0, np.inf):
+        monkeypatch.setattr(_empirical, "_STEP", step)
+        found.append(GlexDecomposer(forest, max_interaction=None).fit(X[:15]).shap_values(X))
+    assert_allclose(*found, rtol=0, atol=1e-12)
