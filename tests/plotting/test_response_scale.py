@@ -11,7 +11,7 @@ from skglex._utils import budgets
 from skglex.inspection import response_components
 from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
 
-pytest.importorskip("matplotlib")
+pytestmark = pytest.mark.usefixtures("plt")
 RNG = np.random.default_rng(6)
 N = 120
 X = pd.DataFrame({"a": RNG.normal(size=N), "b": RNG.normal(size=N), "c": RNG.integers(0, 2, N).astype(float)})

@@ -130,7 +130,7 @@ def test_responses_are_averaged(name):
     )
 
 
-def test_the_margin_scale_is_refused():
+def test_the_margin_scale_is_refused(plt):
     model = MODELS["sigmoid, decision"]()
     message = r"a CalibratedClassifierCV has no single margin.* Pass scale='response'"
     with pytest.raises(ValueError, match=message):
@@ -159,7 +159,7 @@ def test_the_margin_scale_is_refused():
     assert "CalibratedClassifierCV" in decomposer._html_repr()
 
 
-def test_raw_columns_are_the_features_of_members_with_a_preprocessing():
+def test_raw_columns_are_the_features_of_members_with_a_preprocessing(plt):
     frame = pd.DataFrame({"group": RNG.choice(list("abc"), N), "x": X[:, 0], "z": X[:, 1]})
     target = (frame["group"] == "a") + frame["x"] + frame["z"] > 0.5
     encode = make_column_transformer(
