@@ -162,7 +162,7 @@ def contrast(decomposer: Any, X: Any, X_other: Any, *, interactions: bool = Fals
 
     See Also
     --------
-    GlexDecomposer.shap_values : Shapley values against the whole background.
+    skglex.GlexDecomposer.shap_values : Shapley values against the whole background.
 
     Examples
     --------

@@ -231,7 +231,7 @@ def explain_gap(
     See Also
     --------
     group_difference : The difference itself, of any prediction and statistic.
-    FeatureRemover : Predict without the group's own columns.
+    skglex.FeatureRemover : Predict without the group's own columns.
 
     Examples
     --------

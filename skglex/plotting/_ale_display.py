@@ -12,12 +12,12 @@ from skglex._decomposition import as_text, explained
 from skglex.inspection import ale
 from skglex.plotting._axis_cells import AxisCells, Rows, cells_of_axis
 from skglex.plotting._axis_view import AxisView, view_axis, view_levels
-from skglex.plotting._component_display import ComponentDisplay
 from skglex.plotting._panels import Panel, new_panel
+from skglex.plotting._panels_display import PanelsDisplay
 from skglex.plotting._style import margin_label, require_matplotlib
 
 
-class AleDisplay(ComponentDisplay):
+class AleDisplay(PanelsDisplay):
     """Draw accumulated local effects as they are: constant between the thresholds of the trees.
 
     The effect of a feature becomes a step function or, for categories and features with few bins, bars. The effect of
@@ -66,7 +66,7 @@ class AleDisplay(ComponentDisplay):
     _what = "ALE"
 
     @classmethod
-    def from_decomposer(  # type: ignore[override]
+    def from_decomposer(
         cls,
         decomposer: Any,
         features: Any,
