@@ -104,6 +104,10 @@ class ComponentModel(BaseMarginPredictor):
         always); otherwise clone and fit it. ``True``: always use it unchanged. ``False``: always clone and fit it.
     missing : float, default=nan
         The value that was missing in training besides NaN, for a model that does not store it.
+    survival_output : {"risk", "cumulative_hazard", "survival"}, default="risk"
+        What a model of survival times is read as, as for `GlexDecomposer`.
+    times : array-like of shape (n_times,), default=None
+        Increasing times of the cumulative hazard or survival function. None: all times in the training data.
     n_background : int, default=None
         Number of rows of X to draw as the background. None: all rows.
     n_jobs : int, default=None
@@ -203,6 +207,28 @@ class ComponentModel(BaseMarginPredictor):
     True
     >>> np.allclose(np.exp(classifier.predict_log_proba(X)), classifier.predict_proba(X))
     True
+
+    Ship it: as a booster, an ONNX model, SQL, tables, a workbook, an EBM, or an open file:
+
+    >>> import xgboost
+    >>> np.allclose(model.to_xgboost().predict(xgboost.DMatrix(X)), model.predict(X), atol=1e-5)
+    True
+    >>> list(model.to_tables())[:2]
+    ['(intercept)', 'x0']
+    >>> onnx_model, statement = model.to_onnx(), model.to_sql(dialect="duckdb")  # doctest: +SKIP
+    >>> model.save_excel("points.xlsx")  # doctest: +SKIP
+    >>> ebm = model.to_ebm()  # doctest: +SKIP
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/components.zip")
+    ...     stored = ComponentModel.load(f"{folder}/components.zip")
+    >>> np.allclose(stored.predict(X), model.predict(X))
+    True
+
+    The features that moved each row most:
+
+    >>> list(model.reason_codes(X[:3], k=2))
+    ['row', 'rank', 'feature', 'value', 'points']
     """
 
     _kept: KeptComponents
@@ -235,6 +261,8 @@ class ComponentModel(BaseMarginPredictor):
         feature_groups: dict[str, Any] | str | None = None,
         prefit: str | bool = "auto",
         missing: float = np.nan,
+        survival_output: str = "risk",
+        times: Any = None,
         n_background: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -253,6 +281,8 @@ class ComponentModel(BaseMarginPredictor):
         self.feature_groups = feature_groups
         self.prefit = prefit
         self.missing = missing
+        self.survival_output = survival_output
+        self.times = times
         self.n_background = n_background
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -324,6 +354,8 @@ class ComponentModel(BaseMarginPredictor):
                 feature_groups=self.feature_groups,
                 prefit=self.prefit,
                 missing=self.missing,
+                survival_output=self.survival_output,
+                times=self.times,
                 n_background=self.n_background,
                 n_jobs=self.n_jobs,
                 random_state=self.random_state,
@@ -870,7 +902,7 @@ class ComponentModel(BaseMarginPredictor):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> StoredComponents:
-        """Load components that `save` wrote. Nothing in the file is run.
+        """Load components that ``save`` wrote. Nothing in the file is run.
 
         Parameters
         ----------

@@ -107,7 +107,7 @@ def row_of_series(X: Any, row: Any) -> Any:
     return pd.DataFrame(columns)
 
 
-def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
+def take_rows(X: Any, rows: NDArray[np.int64] | slice) -> Any:
     """Return some rows of an array, a sparse matrix or a data frame."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]

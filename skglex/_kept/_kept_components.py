@@ -155,7 +155,9 @@ class KeptComponents:
         values: Mapping[int, NDArray[np.float64]],
         intercept: NDArray[np.float64] | None = None,
     ) -> KeptComponents:
-        """Return a copy in which the terms at some positions have other tables."""
+        """Return a copy in which the terms at some positions have other tables, which become read-only."""
+        for table in values.values():
+            table.flags.writeable = False
         terms = tuple(
             replace(term, values=values[i]) if i in values else term for i, term in enumerate(self.terms)
         )

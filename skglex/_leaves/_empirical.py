@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from skglex._leaves._leaf_sum import LeafSum
 
 # Background rows from which near misses are counted by the states of clusters, and the most states of one.
-_ROWS_TO_COUNT, _MOST_STATES = 4096, 1 << 12
+_ROWS_TO_COUNT, _MOST_STATES = 1536, 1 << 12
 # Nanoseconds that a background row takes to pass a node beside an explained row.
 _STEP = 5.0
 

@@ -14,6 +14,12 @@ from skglex.inspection._plot_partial_dependence import plot_partial_dependence
 from skglex.inspection._reason_codes import reason_codes
 from skglex.inspection._resampling import ResampledComponents, resample_components
 from skglex.inspection._response_components import response_components
+from skglex.inspection._shap_blocks import (
+    ShapBlock,
+    ShapInteractionBlock,
+    iter_shap_interactions,
+    iter_shap_values,
+)
 from skglex.inspection._shift import Shift, explain_shift
 from skglex.inspection._truncation import interaction_strength, truncated_margin
 
@@ -22,6 +28,8 @@ __all__ = [
     "Contrast",
     "Gap",
     "ResampledComponents",
+    "ShapBlock",
+    "ShapInteractionBlock",
     "Shift",
     "ale",
     "compare_models",
@@ -34,6 +42,8 @@ __all__ = [
     "group_statistics",
     "h_statistic",
     "interaction_strength",
+    "iter_shap_interactions",
+    "iter_shap_values",
     "make_group_scorer",
     "monotonicity",
     "partial_dependence",

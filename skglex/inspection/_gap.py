@@ -175,7 +175,7 @@ class Gap(Result):
         return self.groups.index(group)
 
 
-_DIRECT, _INTERACTIONS = "direct", "interactions"
+_DIRECT, _INTERACTIONS, _REMAINDER = "direct", "interactions", "remainder"
 _OWN = (_DIRECT, _INTERACTIONS)
 
 
@@ -202,9 +202,10 @@ def explain_gap(
 
     Parameters
     ----------
-    decomposer : GlexDecomposer or FeatureRemover
-        A fitted decomposer. For a fitted `~skglex.FeatureRemover` the lines are those of the debiased margin, with
-        those of the model before the removal beside them.
+    decomposer : GlexDecomposer, FeatureRemover or ComponentModel
+        A fitted decomposer. For a fitted `~skglex.FeatureRemover` or `~skglex.ComponentModel` the lines are those of
+        its margin, with those of the model before the removal or the edits beside them. What a component model keeps
+        without listing it (``remainder=True``) is one line.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         The rows whose predictions are compared.
     groups : array-like of shape (n_samples,)
@@ -250,6 +251,8 @@ def explain_gap(
     >>> bool(abs(gap.table["gap"].sum() - difference) < 1e-3)
     True
     """
+    model = decomposer if hasattr(type(decomposer), "monotonicity") else None
+    decomposer = decomposer if model is None else model.decomposer_
     view = explained(decomposer, removers=True)
     X = view.as_rows(X)
     rows = view.weighted_rows(X, sample_weight).in_memory()
@@ -264,6 +267,12 @@ def explain_gap(
         before = values
         values = (1 - view.strength) * before + view.strength * effects.compute(own, view.removed)
     others = [name for i, name in enumerate(view.groups.names) if i not in own]
+    if model is not None:
+        before = values
+        values = _lines_of_components(view, model, X, contrast, own)
+        if model.remainder:
+            before = np.concatenate([before, np.zeros_like(before[:, :1])], axis=1)
+            others.append(_REMAINDER)
     return Gap(
         decomposer=decomposer,
         groups=compared,
@@ -272,6 +281,26 @@ def explain_gap(
         values=values,
         before=before,
     )
+
+
+def _lines_of_components(
+    view: Explained, model: Any, X: Any, contrast: NDArray[np.float64], own: Sequence[int]
+) -> NDArray[np.float64]:
+    """Return the lines of a ComponentModel, from its components; the last is the remainder if it has one."""
+    names, n_outputs = view.groups.names, view.n_outputs
+    lines = np.zeros((contrast.shape[1], len(names) + 3, n_outputs))
+    features, (direct, interactions, remainder) = lines[:, :-3], range(-3, 0)
+    for component in model.components_:
+        gap = contrast.T @ component.evaluate(X).reshape(len(contrast), n_outputs)
+        players = [names.index(name) for name in component.features]
+        if not set(players) & set(own):
+            features[:, players] += gap[:, None] / len(players)
+        else:
+            lines[:, direct if set(players) <= set(own) else interactions] += gap
+    lines[:, remainder] = contrast.T @ model.margin(X).reshape(len(contrast), n_outputs) - lines.sum(axis=1)
+    others = [i for i in range(len(names)) if i not in own]
+    chosen = [*((direct, interactions) if own else ()), *others, *((remainder,) if model.remainder else ())]
+    return np.asarray(lines[:, chosen])
 
 
 def _contrasts(

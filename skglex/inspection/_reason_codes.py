@@ -48,7 +48,7 @@ def reason_codes(
         A fitted model. The points of a decomposer are SHAP values. Those of a component model with a remainder have the
         share of the remainder, as SHAP values have, which takes longer.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        Rows with the same columns as in `fit`.
+        Rows with the same columns as in ``fit``.
     k : int, default=4
         Largest number of reasons of a row.
     reference : {"mean", "best"} or array-like of one row, default="mean"

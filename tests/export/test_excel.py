@@ -1,5 +1,7 @@
 """Read workbooks back, cell by cell, and predict from them alone."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from skglex import ComponentModel
 from skglex.components import OTHER
 from skglex.export import save_excel
 from skglex.export._excel import MISSING
-from tests.export.shipped_models import ESTIMATORS, F_SIGNAL, FRAME, N_ROWS, fit, shipped
+from tests.export.shipped_models import F_SIGNAL, FRAME, N_ROWS, fit, shipped
 from tests.export.test_tables import SUMS, as_named, cells_along
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -74,7 +76,7 @@ def predict_from(path, model, rows, n_outputs):
     return found
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", ["xgboost", "outputs", "codes", "lightgbm", "forest"])
 def test_workbook_has_the_predictions(name, tmp_path):
     model, rows, margin = shipped(name)
     save_excel(model, tmp_path / "points.xlsx")
@@ -121,3 +123,17 @@ def test_what_is_no_workbook(tmp_path, monkeypatch):
     monkeypatch.setattr("skglex.export._excel.budgets.excel_cells", 3)
     with pytest.raises(ValueError, match="more than the 3 that save_excel writes"):
         save_excel(model, tmp_path / "points.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "write"),
+    [
+        ("openpyxl", "excel", lambda model: model.save_excel("points.xlsx")),
+        ("sqlglot.expressions", "sql", lambda model: model.to_sql(dialect="duckdb")),
+    ],
+)
+def test_optional_libraries(monkeypatch, library, extra, write):
+    model = fit("counts")
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=rf"pip install 'skglex\[{extra}\]'"):
+        write(model)

@@ -7,7 +7,7 @@ import xgboost as xgb
 from numpy.testing import assert_allclose
 from sklearn.ensemble import RandomForestClassifier
 
-from skglex import FeatureRemover, GlexDecomposer
+from skglex import ComponentModel, FeatureRemover, GlexDecomposer
 from skglex.inspection import explain_gap, group_difference
 from tests.support.comparisons import check_gap
 
@@ -127,6 +127,26 @@ def test_before_and_after_a_remover(removed, strength):
     assert_allclose(gap.gap[0, 0], share @ remover.margin(X), rtol=0, atol=EXACT)
     assert_allclose(gap.before, explain_gap(whole, X, SEX, features=["x0"]).values, rtol=0, atol=EXACT)
     assert list(gap.table.columns) == ["group", "part", "before", "gap"]
+
+
+@pytest.mark.parametrize("remainder", [False, True])
+def test_before_and_after_edits(remainder):
+    """The lines of the components that a model keeps, one of them scaled; the rest is one line."""
+    model = ComponentModel(MODEL, drop=["x1"], remainder=remainder).fit(X).scale("x2", 0.5)
+    share = np.where(SEX == "m", 1 / (SEX == "m").sum(), -1 / (SEX == "f").sum())
+    gap = explain_gap(model, X, SEX, features=["x0"])
+    lines = dict(zip(gap.lines, gap.values[0, :, 0]))
+    gaps = [(set(c.features), share @ c.evaluate(X)) for c in model.components_]
+    assert_allclose(lines["direct"], sum(g for s, g in gaps if s == {"x0"}), rtol=0, atol=EXACT)
+    assert_allclose(
+        lines["interactions"], sum(g for s, g in gaps if "x0" in s and len(s) > 1), rtol=0, atol=EXACT
+    )
+    for k in ("x1", "x2", "x3"):
+        expected = sum(g / len(s) for s, g in gaps if k in s and "x0" not in s)
+        assert_allclose(lines[k], expected, rtol=0, atol=EXACT)
+    assert ("remainder" in lines) is remainder
+    assert_allclose(gap.gap[0, 0], share @ model.margin(X), rtol=0, atol=EXACT)
+    assert_allclose(gap.before.sum(), explain_gap(model.decomposer_, X, SEX).gap.item(), rtol=0, atol=EXACT)
 
 
 @pytest.mark.parametrize(

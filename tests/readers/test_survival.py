@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skglex import FeatureRemover, GlexDecomposer
+from skglex import ComponentModel, FeatureRemover, GlexDecomposer
 from tests.readers.contract import ReaderContract
 from tests.readers.sklearn_models import EXACT, takes
 from tests.support import tree_walks
@@ -129,6 +129,8 @@ def test_all_times_by_default(model_of):
     remover = FeatureRemover(model, [0], survival_output="survival", strength=1e-300).fit(GAPS)
     own = model.predict_survival_function(GAPS, return_array=True)
     assert_allclose(remover.predict(GAPS), own, rtol=0, atol=EXACT)
+    kept = ComponentModel(model, survival_output="survival", max_interaction=None).fit(GAPS)
+    assert_allclose(kept.predict(GAPS), own, rtol=0, atol=EXACT)
 
 
 @pytest.mark.parametrize("kind", METHODS)
@@ -138,6 +140,8 @@ def test_curves_of_proportional_hazards_are_responses(kind, model_of):
     assert_allclose(total(decomposer, X)[:, 0], model.predict(X), rtol=0, atol=EXACT)
     remover = FeatureRemover(model, [0], survival_output=kind, times=times, strength=1e-300).fit(X)
     assert_allclose(remover.predict(X), curve(model, kind, X, times), rtol=1e-12)
+    kept = ComponentModel(model, survival_output=kind, times=times, max_interaction=None).fit(X)
+    assert_allclose(kept.predict(X), curve(model, kind, X, times), rtol=1e-12)
     remover.strength = 1.0
     ratio = np.exp(remover.margin(X))[:, None]
     baseline = model.predict_cumulative_hazard_function(X[:1])[0]
