@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks._cases import select
 from benchmarks._profile import profile_case
 from benchmarks._report import draw, environment, table, verdicts
-from benchmarks._run import Options, in_child, run
+from benchmarks._run import Options, in_child, machine_memory, run
 from benchmarks._types import Case, Size
 
 QUICK = {"rows": 300, "trees": 20, "depth": 4, "features": 20, "background": 200, "train": 500}
@@ -37,6 +37,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--peers", nargs="+", default=["*"], help="labels or shell patterns of the peers")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--no-memory", action="store_true", help="do not measure the peak memory")
+    parser.add_argument(
+        "--max-memory", type=float, default=0.8 * machine_memory(), help="bound of a process, in GiB"
+    )
     parser.add_argument("--out", type=Path, default=Path("benchmark-results"))
     return parser.parse_args()
 
@@ -47,7 +50,7 @@ def sizes(case: Case, chosen: argparse.Namespace) -> list[Size]:
     if chosen.rows and case.axis != "rows":
         case_sizes = [replace(size, rows=chosen.rows) for size in case_sizes]
     if chosen.quick:
-        case_sizes = list(dict.fromkeys(size.capped(**QUICK) for size in case_sizes))
+        case_sizes = list(dict.fromkeys(size.capped(**QUICK | case.quick) for size in case_sizes))
     return case_sizes
 
 
@@ -73,6 +76,7 @@ def main() -> None:
         chosen.budget,
         chosen.threads,
         not (chosen.no_memory or chosen.quick),
+        chosen.max_memory,
     )
     if chosen.quick:
         options = replace(options, repeats=1, budget=1.0)

@@ -45,6 +45,13 @@ def margin_from_components(result: tuple[Any, Any]) -> Any:
     return decomposer.intercept_ + values.sum(axis=1)
 
 
+def off_diagonal(values: Any) -> Any:
+    """Return the interactions of pairs alone; woodelf returns no diagonal unless it computes the values once more."""
+    values = np.array(values, np.float64)
+    values[:, range(values.shape[1]), range(values.shape[1])] = 0
+    return values
+
+
 # -- skglex -------------------------------------------------------------------------------------
 
 
@@ -141,6 +148,33 @@ def xgboost_explains(**options: bool) -> Callable[[Data], Call]:
     return prepare
 
 
+def lightgbm_explains(data: Data) -> Call:
+    return lambda n: data.model.predict(data.X[:n], pred_contrib=True, num_threads=data.threads)
+
+
+def catboost_explains(kind: str, weighting: str) -> Callable[[Data], Call]:
+    def prepare(data: Data) -> Call:
+        import catboost
+
+        options: dict[str, Any] = {"type": kind, "thread_count": data.threads}
+
+        def pool(rows: Any) -> Any:
+            # With a background, CatBoost wants targets and does not use them.
+            return catboost.Pool(rows, np.zeros(len(rows)))
+
+        if weighting == "empirical":
+            options |= {"reference_data": pool(data.background), "shap_mode": "UsePreCalc"}
+        return lambda n: data.model.get_feature_importance(pool(data.X[:n]), **options)
+
+    return prepare
+
+
+def training(data: Data) -> Call:
+    from sklearn.base import clone
+
+    return lambda n: clone(data.model).set_params(n_jobs=data.threads).fit(data.train, data.y)
+
+
 def model_predicts(data: Data) -> Call:
     if not hasattr(data.model, "get_booster"):
         return lambda n: data.model.predict(data.X[:n])
@@ -208,6 +242,20 @@ def shap_explains(method: str, perturbation: str) -> Callable[[Data], Call]:
     return prepare
 
 
+def shap_on_whole_background(method: str) -> Callable[[Data], Call]:
+    """Return a contender that makes shap use all background rows, of which it takes 100 unless told otherwise."""
+
+    def prepare(data: Data) -> Call:
+        shap = require("shap")
+        masker = shap.maskers.Independent(data.background, max_samples=len(data.background))
+        explainer = shap.TreeExplainer(data.model, masker, feature_perturbation="interventional")
+        return lambda n: getattr(explainer, method)(
+            data.X[:n], **({"check_additivity": False} if method == "shap_values" else {})
+        )
+
+    return prepare
+
+
 def frame(X: Any) -> Any:
     import pandas as pd
 
@@ -225,6 +273,35 @@ def woodelf_explains(method: str, weighting: str) -> Callable[[Data], Call]:
         return lambda n: getattr(explainer, method)(table[:n], verbose=False)
 
     return prepare
+
+
+def woodelf_pairs(weighting: str) -> Callable[[Data], Call]:
+    """Return woodelf's interactions in its cheapest form: a column for each pair that the model has."""
+
+    def prepare(data: Data) -> Call:
+        background = (frame(data.background),) if weighting == "empirical" else ()
+        explainer = require("woodelf.explainer").WoodelfExplainer(data.model, *background)
+        table = frame(data.X)
+        form = {
+            "as_df": True,
+            "exclude_zero_contribution_features": True,
+            "include_interaction_with_itself": False,
+        }
+        return lambda n: (
+            explainer.shap_interaction_values(table[:n], verbose=False, **form),
+            data.size.features,
+        )
+
+    return prepare
+
+
+def woodelf_interactions(result: Any) -> Any:
+    """Return the array of the pairs."""
+    columns, d = result
+    out = np.zeros((len(columns), d, d))
+    for first, second in columns.columns:
+        out[:, int(first[1:]), int(second[1:])] = columns[(first, second)]
+    return off_diagonal(out)
 
 
 def woodelf_components(weighting: str, max_order: int | None = None) -> Callable[[Data], Call]:

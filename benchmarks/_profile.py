@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks._cases import by_name
-from benchmarks._types import Case, Data, Size, Skipped, prepare
+from benchmarks._data import prepare
+from benchmarks._types import Case, Data, Size, Skipped
 
 KERNELS = ("skglex._kernels", "skglex._planted._kernels")
 

@@ -21,6 +21,8 @@ PACKAGES = (
     "numba",
     "scikit-learn",
     "xgboost",
+    "lightgbm",
+    "catboost",
     "shap",
     "woodelf-explainer",
     "shapiq",
@@ -37,10 +39,12 @@ def environment(options: Options) -> str:
         except PackageNotFoundError:
             versions.append(f"{name} not installed")
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    bound = f", at most {options.gigabytes:.0f} GiB each" if options.gigabytes else ""
     return (
         f"{date.today():%B %Y}, Python {platform.python_version()}, {', '.join(versions)}. "
-        f"{os.cpu_count()} cores{load}; {options.threads} threads for all contenders. Medians of {options.repeats} "
-        "(sweeps: half as many; fewer for contenders that exceed the budget) interleaved runs, [lowest to highest] of "
+        f"{os.cpu_count()} cores{load}; {options.threads} threads for all contenders{bound}. "
+        f"Medians of {options.repeats} (sweeps: half as many; fewer for contenders that exceed the budget) interleaved "
+        "runs, [lowest to highest] of "
         "their ratios."
     )
 
@@ -98,11 +102,14 @@ def table(case: Case, size: Size, results: Sequence[Measured]) -> str:
 def verdicts(case: Case, size: Size, results: Sequence[Measured]) -> list[tuple[bool | None, str]]:
     """Return for each target whether it is met (None: not measured), and a sentence about it.
 
-    Targets belong to the size of the case; other sizes have none.
+    Targets belong to the size of the case, or to all sizes of a sweep; other sizes have none.
     """
     seconds = {out.label: np.array(out.seconds) for out in results if out.seconds}
     judged: list[tuple[bool | None, str]] = []
-    for target in case.targets if size == case.size else ():
+    swept = set(case.sizes())
+    for target in case.targets:
+        if size != case.size and not (target.every_size and size in swept):
+            continue
         lacking = [label for label in target.needs if label not in seconds]
         if lacking:
             judged.append((None, f"target not measured ({target.text}): no time for {', '.join(lacking)}"))

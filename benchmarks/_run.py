@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import pickle
@@ -11,36 +12,46 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from benchmarks._data import prepare
 from benchmarks._startup import Seconds
-from benchmarks._types import Call, Case, Contender, Data, Size, Skipped, prepare
+from benchmarks._types import Call, Case, Contender, Data, Size, Skipped
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # The first call gets this many rows, and its results are compared.
 COMPARED = 100
+# The file that names the contender at work, and the seconds after its limit at which its process ends.
+NOTE = "at_work.txt"
+GRACE = 5.0
 # A short call is repeated for at least this many seconds.
 SHORTEST = 0.05
 
 
 @dataclass(frozen=True)
 class Options:
-    """Hold the options: ``budget`` is the CPU seconds of one call, ``peers`` are shell patterns of labels."""
+    """Hold the options.
+
+    ``budget`` is the CPU seconds of one call, ``peers`` are shell patterns of labels, and ``gigabytes`` bounds the
+    memory of the process (0 for no bound).
+    """
 
     repeats: int = 5
     peers: tuple[str, ...] = ("*",)
     budget: float = 10.0
     threads: int = 2
     memory: bool = True
+    gigabytes: float = 0.0
 
     def includes(self, contender: Contender) -> bool:
         """Return whether to measure a contender: always for skglex, otherwise if a pattern matches."""
@@ -123,6 +134,24 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@contextmanager
+def watched(note: Path | None, label: str, seconds: float) -> Iterator[None]:
+    """Write to the note who is at work, and end the process after so many seconds.
+
+    Compiled code hears no signal, and a crash leaves no message. The process that waits reads the note.
+    """
+    if note is None:
+        yield
+        return
+    note.write_text(label, encoding="utf-8")
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
 def time_call(call: Call, rows: int) -> tuple[float, float | None]:
     """Return wall and CPU seconds of one call. Short calls are repeated.
 
@@ -179,8 +208,18 @@ def time_scaled(call: Call, timed: int, rows: int) -> tuple[float, float | None]
     return wall * growth, cpu * growth
 
 
-def measure(case: Case, data: Data, options: Options) -> list[Measured]:
-    """Compare all contenders with the first, then time them in turn; slow ones are timed fewer times."""
+def measure(
+    case: Case,
+    data: Data,
+    options: Options,
+    note: Path | None = None,
+    without: Mapping[str, str] = MappingProxyType({}),
+) -> list[Measured]:
+    """Compare all contenders with the first, then time them in turn; slow ones are timed fewer times.
+
+    ``without`` has the contenders that ended an earlier process, and how. ``note`` is the file that names the contender
+    at work.
+    """
     results = [
         Measured(contender.label, is_unit=contender.comparable is None) for contender in case.contenders
     ]
@@ -189,6 +228,9 @@ def measure(case: Case, data: Data, options: Options) -> list[Measured]:
     for i, (contender, out) in enumerate(zip(case.contenders, results)):
         if not options.includes(contender):
             out.reason = "left out"
+            continue
+        if contender.label in without:
+            out.reason = without[contender.label]
             continue
         if (
             i
@@ -199,7 +241,7 @@ def measure(case: Case, data: Data, options: Options) -> list[Measured]:
             out.reason = "not timed: skglex has no result to compare with"
             continue
         try:
-            with at_most(options.limit):
+            with watched(note, contender.label, options.limit + GRACE), at_most(options.limit):
                 call = contender.prepare(data)
                 result = call(min(data.size.rows, COMPARED))
                 out.rows = data.size.rows
@@ -227,7 +269,8 @@ def measure(case: Case, data: Data, options: Options) -> list[Measured]:
         for i, call in calls.items():
             if sum(results[i].seconds) > options.repeats * options.budget:
                 continue
-            wall, cpu = time_scaled(call, results[i].rows, data.size.rows)
+            with watched(note, case.contenders[i].label, options.limit + GRACE):
+                wall, cpu = time_scaled(call, results[i].rows, data.size.rows)
             results[i].seconds.append(wall)
             if cpu is not None:
                 results[i].cpu.append(cpu)
@@ -235,6 +278,14 @@ def measure(case: Case, data: Data, options: Options) -> list[Measured]:
 
 
 # -- memory ---------------------------------------------------------------------------------------
+
+
+def machine_memory() -> float:
+    """Return the memory of the machine in GiB, or 0 if the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    except (AttributeError, ValueError, OSError):
+        return 0.0
 
 
 def reset_peak() -> None:
@@ -277,10 +328,13 @@ def _prepare_child(path: str, size: Size, threads: int) -> None:
     Path(path).write_bytes(pickle.dumps(prepare(size, threads)))
 
 
-def _measure_child(path: str, name: str, options: Options) -> list[Measured]:
+def _measure_child(path: str, name: str, options: Options, without: dict[str, str]) -> list[Measured]:
     from benchmarks._cases import by_name
 
-    return measure(by_name(name), _load(path), options)
+    if options.gigabytes and hasattr(resource, "RLIMIT_DATA"):
+        bound = int(options.gigabytes * 2**30)
+        resource.setrlimit(resource.RLIMIT_DATA, (bound, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    return measure(by_name(name), _load(path), options, Path(path).with_name(NOTE), without)
 
 
 def _memory_child(path: str, name: str, label: str, rows: int) -> float:
@@ -296,17 +350,38 @@ def in_child(threads: int, function: Callable[..., Any], *args: Any) -> Any:
         return pool.submit(function, *args).result()
 
 
+def despite_crashes(
+    measured: Callable[[dict[str, str]], list[Measured]], note: Path, limit: float
+) -> list[Measured]:
+    """Measure in a process, and once more for each contender that ends it, without this contender."""
+    without: dict[str, str] = {}
+    while True:
+        note.unlink(missing_ok=True)
+        try:
+            return measured(without)
+        except BrokenProcessPool:
+            if not note.exists():  # Not even the data could be loaded.
+                raise
+            label, took = note.read_text(encoding="utf-8"), time.time() - note.stat().st_mtime
+            if label in without:
+                raise
+            late = took >= limit
+            without[label] = (
+                f"not ready within {limit:g} s" if late else "ends the process (memory or a fault)"
+            )
+
+
 def run(case: Case, size: Size, options: Options) -> list[Measured]:
     """Measure all contenders of a case at one size."""
     threads = case.threads or options.threads
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "data.pickle")
         in_child(1, _prepare_child, path, size, threads)
-        try:
-            results: list[Measured] = in_child(threads, _measure_child, path, case.name, options)
-        except BrokenProcessPool:
-            reason = "a contender ended the process"
-            return [Measured(contender.label, reason=reason) for contender in case.contenders]
+        results = despite_crashes(
+            lambda without: in_child(threads, _measure_child, path, case.name, options, without),
+            Path(folder) / NOTE,
+            options.limit,
+        )
         for out in results:
             if options.memory and case.memory and out.seconds:
                 with suppress(BrokenProcessPool, Skipped):

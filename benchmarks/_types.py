@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Size:
-    """Describe the size of the work; ``depth=None`` means a scikit-learn random forest grown to purity."""
+    """Describe the size of the work; without ``depth`` and ``leaves`` the trees grow to purity.
+
+    ``model`` names the library of the model, and ``data`` the source of its rows (`benchmarks._data`).
+    """
 
     rows: int = 100_000
     trees: int = 500
@@ -20,17 +23,25 @@ class Size:
     features: int = 10
     background: int = 20_000
     train: int = 20_000
+    leaves: int | None = None
+    model: str = "xgboost"
+    data: str = "runtime"
 
     def capped(self, **limits: int) -> Size:
-        """Return a size that is at most as large as the limits."""
-        small = {name: min(limit, getattr(self, name) or limit) for name, limit in limits.items()}
-        if self.depth is None:
-            small["depth"] = None
-        return replace(self, **small)
+        """Return a size that is at most as large as the limits; what has no limit stays so."""
+        now = {name: getattr(self, name) for name in limits}
+        return replace(
+            self, **{name: min(limit, now[name]) for name, limit in limits.items() if now[name] is not None}
+        )
 
     def __str__(self) -> str:
-        values = ((f.name, getattr(self, f.name)) for f in fields(self))
-        return ", ".join(f"{name} {'to purity' if value is None else f'{value:,}'}" for name, value in values)
+        values = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]
+        numbers = [f"{name} {value:,}" for name, value, _ in values if isinstance(value, int)]
+        purity = ["trees grown to purity"] if self.depth is None and self.leaves is None else []
+        words = [
+            f"{name} {value}" for name, value, usual in values if isinstance(value, str) and value != usual
+        ]
+        return ", ".join([*numbers, *purity, *words])
 
 
 @dataclass
@@ -85,6 +96,7 @@ class Target:
     """Describe a target.
 
     ``value`` turns the seconds of all contenders, with one entry per repeat, into numbers to compare with ``limit``.
+    A target of a sweep belongs to one of its sizes, or to all if ``every_size`` is set.
     """
 
     text: str
@@ -92,6 +104,7 @@ class Target:
     limit: float
     at_least: bool = True
     needs: tuple[str, ...] = ()
+    every_size: bool = False
 
     def met(self, value: float) -> bool:
         return value >= self.limit if self.at_least else value <= self.limit
@@ -104,6 +117,18 @@ def times_faster(factor: float, peer: str, contender: str = "skglex") -> Target:
         lambda seconds: seconds[peer] / seconds[contender],
         factor,
         needs=(peer, contender),
+    )
+
+
+def first_of(peers: tuple[str, ...], contender: str) -> Target:
+    """Return the target that a contender is faster than every peer that finishes, at every size."""
+
+    def value(seconds: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        finished = [np.median(seconds[peer]) for peer in peers if peer in seconds]
+        return min(finished, default=np.inf) / seconds[contender]
+
+    return Target(
+        f"{contender}: faster than every peer that finishes", value, 1, needs=(contender,), every_size=True
     )
 
 
@@ -143,7 +168,7 @@ class Case:
     """Describe work of one kind; all contenders are compared with the first one.
 
     With ``axis`` and ``values`` the case is a sweep: this field of the size, and the ``linked`` fields, get all the
-    values one after another. The picture ``figure`` draws it.
+    values one after another. The picture ``figure`` draws it. ``quick`` has limits for tiny sizes of its own.
     """
 
     name: str
@@ -159,6 +184,7 @@ class Case:
     figure: str = ""
     threads: int | None = None
     memory: bool = True
+    quick: Mapping[str, int] = field(default_factory=dict)
 
     def sizes(self) -> Iterator[Size]:
         """Yield the size, or all sizes of a sweep."""
@@ -166,30 +192,3 @@ class Case:
             yield self.size
         for value in self.values:
             yield replace(self.size, **dict.fromkeys((self.axis, *self.linked), value))
-
-
-def prepare(size: Size, threads: int) -> Data:
-    """Return the data of the paper's run-time experiment, and a model.
-
-    The model is fitted on one thread, so that it is the same on every machine.
-    """
-    from xgboost import XGBRegressor
-
-    from skglex.datasets import make_runtime
-
-    def rows(n: int, seed: int) -> NDArray[np.float32]:
-        return make_runtime(n, size.features, random_state=seed)[0].astype(np.float32)
-
-    train, y = make_runtime(size.train, size.features, random_state=0)
-    train = train.astype(np.float32)
-    background = train[: size.background] if size.background <= size.train else rows(size.background, 2)
-    if size.depth is None:
-        from sklearn.ensemble import RandomForestRegressor
-
-        model = RandomForestRegressor(size.trees, n_jobs=1, random_state=0)
-    else:
-        model = XGBRegressor(
-            n_estimators=size.trees, max_depth=size.depth, learning_rate=0.1, n_jobs=1, random_state=0
-        )
-    model.fit(train, y).set_params(n_jobs=threads)
-    return Data(size, threads, rows(size.rows, 1), background, train, y, model)

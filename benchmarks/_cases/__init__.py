@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 
-from benchmarks._cases import _components, _first_use, _planted, _predictions, _shap, _sweeps
+from benchmarks._cases import _components, _deep, _first_use, _planted, _predictions, _shap, _sweeps
 from benchmarks._types import Case
 
 __all__ = ["CASES", "by_name", "select"]
@@ -14,6 +14,7 @@ CASES: tuple[Case, ...] = (
     *_components.CASES,
     *_predictions.CASES,
     *_sweeps.CASES,
+    *_deep.CASES,
     *_planted.CASES,
     *_first_use.CASES,
 )

@@ -57,7 +57,7 @@ CASES: tuple[Case, ...] = (
         "shap-forest",
         "shap",
         "SHAP values of a random forest grown to purity, path-dependent",
-        Size(rows=1_000, trees=100, depth=None, train=5_000, background=5_000),
+        Size(rows=1_000, trees=100, depth=None, model="random forest", train=5_000, background=5_000),
         (*(contender for contender in shap_contenders("path_dependent") if contender is not CONTRIBS),),
         (times_faster(1, "shap"),),
     ),
@@ -65,7 +65,7 @@ CASES: tuple[Case, ...] = (
         "shap-forest-empirical",
         "shap",
         "SHAP values of a random forest grown to purity, empirical",
-        Size(rows=1_000, trees=100, depth=None, train=5_000, background=100),
+        Size(rows=1_000, trees=100, depth=None, model="random forest", train=5_000, background=100),
         shap_contenders("empirical"),
     ),
     Case(

@@ -1,8 +1,14 @@
 """Test the logic of the benchmark suite, at tiny sizes."""
 
 import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,11 +16,13 @@ import pytest
 from benchmarks import __main__ as _main
 from benchmarks import _run
 from benchmarks._cases import CASES, by_name, select
+from benchmarks._data import SOURCES, prepare
 from benchmarks._profile import profile
 from benchmarks._report import draw, table, verdicts
 from benchmarks._run import Measured, Options, difference, measure
-from benchmarks._types import Case, Contender, Recorded, Size, Skipped, prepare, times_faster
+from benchmarks._types import Case, Contender, Recorded, Size, Skipped, times_faster
 
+ROOT = Path(__file__).parents[2]
 TINY = Size(rows=120, trees=5, depth=3, features=4, background=50, train=200)
 ONCE = Options(repeats=1, budget=0.2, memory=False)
 PEERS = ("skglex", "XGBoost", "shap", "np.empty", "the model", "brute")
@@ -48,6 +56,93 @@ def test_results_agree(name, data):
         replace(case, contenders=contenders), replace(data, background=data.background[:40]), ONCE
     )
     assert [(out.label, out.reason or out.differs) for out in found if not out.seconds] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("deep-mixed-values-path-dependent", "lightgbm"),
+        ("deep-mixed-interactions-empirical", "lightgbm"),
+        ("deep-xgboost-12-interactions-path-dependent", "xgboost"),
+        ("deep-lightgbm-63-pairs", "lightgbm"),
+        ("deep-forest-words-components", "random forest"),
+    ],
+)
+def test_deep_results_agree(name, model):
+    """The peers that are always installed agree with skglex, or say why they cannot do the work."""
+    case = by_name(name)
+    small = next(case.sizes()).capped(**_main.QUICK | case.quick | {"trees": 3, "rows": 20})
+    assert small.model == model
+    found = measure(case, prepare(small, 1), ONCE)
+    lacking = [out for out in found if not out.seconds]
+    assert not [out.differs for out in lacking if out.differs]
+    assert all(out.reason.startswith("skipped: ") for out in lacking)
+    assert [out.label for out in found if out.seconds][:1] == [case.contenders[0].label]
+
+
+@pytest.mark.parametrize("source", sorted(SOURCES))
+def test_data_are_drawn_from_a_seed(source):
+    """Rows of one seed are always the same, and those of another seed have the same columns."""
+    features = {"bike": 13, "adult": 14}.get(source, 25)
+    X, y = SOURCES[source](200, features, 3)
+    again, other = SOURCES[source](200, features, 3), SOURCES[source](200, features, 4)[0]
+    assert X.shape == (200, features)
+    assert X.dtype == np.float32
+    np.testing.assert_array_equal(X, again[0])
+    np.testing.assert_array_equal(y, again[1])
+    assert not np.array_equal(X, other, equal_nan=True)
+    assert np.isnan(X).any() == (source == "mixed")
+    assert np.isfinite(y).all()
+    assert np.std(y) > 0
+
+
+def test_the_contender_that_ends_the_process_is_named(tmp_path):
+    """The others are measured in a new process, and what is too slow is told from what crashes."""
+    note, calls = tmp_path / "note", []
+
+    def measured(without):
+        calls.append(dict(without))
+        for label, age in (("crashes", 0), ("endless", 100)):
+            if label not in without:
+                note.write_text(label)
+                os.utime(note, (time.time() - age,) * 2)
+                raise BrokenProcessPool
+        return [Measured(label, reason=reason) for label, reason in without.items()]
+
+    found = _run.despite_crashes(measured, note, 50.0)
+    assert len(calls) == 3
+    assert [(out.label, out.reason) for out in found] == [
+        ("crashes", "ends the process (memory or a fault)"),
+        ("endless", "not ready within 50 s"),
+    ]
+
+
+def test_compiled_code_that_does_not_return_is_ended(tmp_path):
+    """No signal reaches compiled code, so the process ends itself."""
+    code = (
+        "import ctypes, pathlib; from benchmarks._run import watched\n"
+        f"with watched(pathlib.Path({str(tmp_path / 'note')!r}), 'endless', 0.2):\n"
+        "    ctypes.PyDLL(None).sleep(60)\n"  # This holds the interpreter's lock, as a kernel does.
+    )
+    done = subprocess.run([sys.executable, "-c", code], timeout=50, cwd=ROOT)
+    assert done.returncode == 1
+    assert (tmp_path / "note").read_text() == "endless"
+
+
+def test_target_of_every_size():
+    """A sweep is judged at each of its depths against the peers that finish, and at no other size."""
+    case = by_name("deep-bike-values-empirical")
+    slow = [
+        Measured(contender.label, rows=1, seconds=[1.0 if contender.label.startswith("skglex") else 2.0])
+        for contender in case.contenders
+    ]
+    crashed = [replace(out, seconds=[]) if out.label == "woodelf" else out for out in slow]
+    fast = [replace(out, seconds=[0.5]) if out.label == "woodelf" else out for out in slow]
+    alone = [out if out.label.startswith("skglex") else replace(out, seconds=[]) for out in slow]
+    for size in case.sizes():
+        judged = [verdicts(case, size, results)[0][0] for results in (slow, crashed, fast, alone)]
+        assert judged == [True, True, False, True]
+    assert verdicts(case, replace(case.size, rows=7), slow) == []
 
 
 def fake(label, result, **parameters):
