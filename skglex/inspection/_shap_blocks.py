@@ -20,14 +20,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ShapBlock:
-    """Hold SHAP values of some neighbouring rows.
+    """Hold SHAP values of some neighbouring rows; `iter_shap_values` yields it.
 
-    Attributes
+    Parameters
     ----------
     rows : slice
         Which rows of X these are.
     values : ndarray of shape (n_rows, n_features) or (n_rows, n_features, n_outputs)
         SHAP values on the margin scale, as `GlexDecomposer.shap_values` returns them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skglex import GlexDecomposer
+    >>> from skglex.inspection import iter_shap_values
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> model = RandomForestRegressor(5, max_depth=2, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    >>> decomposer = GlexDecomposer(model).fit(X)
+    >>> block = next(iter_shap_values(decomposer, X, block_rows=40))
+    >>> block.rows, block.values.shape
+    (slice(0, 40, None), (40, 3))
     """
 
     rows: slice
@@ -38,7 +51,9 @@ class ShapBlock:
 class ShapInteractionBlock:
     """Hold SHAP interaction values of some neighbouring rows, of the pairs of features that the model has.
 
-    Attributes
+    `iter_shap_interactions` yields it.
+
+    Parameters
     ----------
     rows : slice
         Which rows of X these are.
@@ -48,6 +63,19 @@ class ShapInteractionBlock:
         Entries [i, j] of the matrices of `GlexDecomposer.shap_interaction_values`, which are symmetric.
     n_features : int
         Number of features, or of groups of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skglex import GlexDecomposer
+    >>> from skglex.inspection import iter_shap_interactions
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> model = RandomForestRegressor(5, max_depth=2, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    >>> decomposer = GlexDecomposer(model).fit(X)
+    >>> block = next(iter_shap_interactions(decomposer, X))
+    >>> np.allclose(block.to_dense(), decomposer.shap_interaction_values(X))
+    True
     """
 
     rows: slice
@@ -56,7 +84,12 @@ class ShapInteractionBlock:
     n_features: int
 
     def to_dense(self) -> NDArray[np.float64]:
-        """Return the matrices, as `GlexDecomposer.shap_interaction_values` does."""
+        """Return the matrices, as `GlexDecomposer.shap_interaction_values` does.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features, n_features) or (n_rows, n_features, n_features, n_outputs)
+        """
         n = self.n_features
         out = np.zeros((len(self.values), n, n, *self.values.shape[2:]))
         i, j = self.pairs.T
