@@ -34,7 +34,8 @@ READS = (
         "probability",
         "those of the members",
         "as the strictest member",
-        "``voting='hard'``; members of bagging whose leaves are not probabilities (votes have only ``scale='response'``)",
+        "``voting='hard'``; members of bagging whose leaves are not probabilities (votes have only "
+        "``scale='response'``)",
     ),
     ModelKind(
         "imbalanced-learn",
