@@ -89,6 +89,7 @@ class ShapInteractionBlock:
         Returns
         -------
         ndarray of shape (n_rows, n_features, n_features) or (n_rows, n_features, n_features, n_outputs)
+            Pairs that the model does not have are zero.
         """
         n = self.n_features
         out = np.zeros((len(self.values), n, n, *self.values.shape[2:]))
