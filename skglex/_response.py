@@ -297,13 +297,18 @@ def _mean_variance(margin: Margin) -> Margin:
     return np.column_stack([margin[:, 0], np.exp(2 * margin[:, 1])])
 
 
+def _sorted(margin: Margin) -> Margin:
+    return np.sort(margin, axis=1)
+
+
 def _identity(margin: Margin) -> Margin:
     return margin
 
 
-# The names are treelite's. Five are added: "max_index" for models that return the class with the largest margin,
+# The names are treelite's. Six are added: "max_index" for models that return the class with the largest margin,
 # "probability" for margins that are probabilities but may leave [0, 1], "clip" for such margins of separate labels,
-# "scaled_sigmoid" for one classifier per class, and "mean_variance" for CatBoost's loss RMSEWithUncertainty.
+# "scaled_sigmoid" for one classifier per class, "mean_variance" for CatBoost's loss RMSEWithUncertainty, and "sorted"
+# for quantiles that must not cross.
 _INVERSE: dict[str, Callable[[Margin], Margin]] = {
     "identity": _identity,
     "identity_multiclass": _identity,
@@ -319,6 +324,7 @@ _INVERSE: dict[str, Callable[[Margin], Margin]] = {
     "mean_variance": _mean_variance,
     "clip": _clip,
     "scaled_sigmoid": _scaled_sigmoid,
+    "sorted": _sorted,
 }
 # With these links a classifier of several outputs decides on each output separately.
 _SEPARATE = ("sigmoid", "clip")

@@ -132,7 +132,9 @@ def _all_tabulated(view: Explained) -> bool:
 def _take_table(view: Explained, members: Members) -> Term:
     """Return the table of one component."""
     listed, position = view.find(members)
-    axes, values = listed.table(position, view.feature_names, view.source.input.categories, view.execution)
+    axes, values = listed.table(
+        position, view.fitted.column_names, view.source.input.categories, view.execution
+    )
     columns = tuple(view.feature_names.index(axis.feature) for axis in axes)
     (name,) = view.component_names(listed, [position])
     values = np.ascontiguousarray(values)

@@ -143,6 +143,12 @@ def term_sum(model: Any, max_order: int | None = None) -> TermSum:
         kept, view = model._kept, explained(model.decomposer_)
     else:
         view = explained(model)
+    if derived := view.source.input.derived:
+        members = [view.feature_names[i] for i in derived[0]]
+        raise ValueError(
+            f"the model splits on combinations of features, such as {members}, whose tables cannot be stored or "
+            "exported. Train it with max_ctr_complexity=1, or use pickle"
+        )
     response = replace(view.source.response, classes=getattr(view.estimator, "classes_", None))
     if kept is not None:
         return TermSum(view, kept.intercept, kept.terms, response, kept)

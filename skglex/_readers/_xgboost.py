@@ -71,6 +71,9 @@ def read(model: Any, missing: float = np.nan) -> SourceModel:
     if learner["objective"]["name"] == "multi:softmax" and not wrapped:
         link = "max_index"  # The booster predicts the class, while the wrapper predicts probabilities.
     ensemble = from_treelite(tree_model, as_float32=True)
+    levels = _levels(learner["objective"]) if ensemble.n_outputs > 1 else None
+    if levels and _sorts_outputs(booster, len(levels)):
+        link = "sorted"
     if not used.num_boosted_rounds():
         # XGBoost does not always apply the link to the base score of a model without trees, so we let it predict.
         ensemble = replace(ensemble, base=_margin_without_trees(booster))
@@ -91,7 +94,7 @@ def read(model: Any, missing: float = np.nan) -> SourceModel:
             link=link,
             n_outputs=ensemble.n_outputs,
             classes=np.asarray(model.classes_) if isinstance(model, xgb.XGBClassifier) else None,
-            output_labels=_levels(learner["objective"]) if ensemble.n_outputs > 1 else None,
+            output_labels=levels,
         ),
         offset_replaces=ensemble.base,
         with_missing=None if wrapped else partial(read, model),
@@ -130,12 +133,23 @@ def _booster_margin(booster: xgb.Booster, missing: float, X: Any) -> NDArray[np.
 
 def _margin_without_trees(booster: xgb.Booster) -> NDArray[np.float64]:
     """Return the margin of a booster without trees, one value per output."""
-    row = xgb.DMatrix(
+    return np.asarray(booster.predict(_empty_row(booster), output_margin=True), dtype=np.float64).ravel()
+
+
+def _sorts_outputs(booster: xgb.Booster, n_outputs: int) -> bool:
+    """Return whether `predict` sorts quantiles that cross, as XGBoost does from 3.4 on: quantiles far apart show it."""
+    row = _empty_row(booster)
+    row.set_base_margin(1e8 * np.arange(n_outputs, 0, -1, dtype=np.float32)[None])
+    return bool((np.diff(booster.predict(row)) > 0).all())
+
+
+def _empty_row(booster: xgb.Booster) -> xgb.DMatrix:
+    """Return a row of missing values."""
+    return xgb.DMatrix(
         np.full((1, booster.num_features()), np.nan),
         feature_names=booster.feature_names,
         feature_types=booster.feature_types,
     )
-    return np.asarray(booster.predict(row, output_margin=True), dtype=np.float64).ravel()
 
 
 def _wrapper_output(model: xgb.XGBModel, X: Any) -> NDArray[np.float32]:

@@ -384,6 +384,7 @@ def _inverse_link(graph: Graph, link: str, margin: str, n_outputs: int) -> str:
         "hinge": lambda: graph.cast(graph.add("Greater", margin, graph.constant(np.float64(0))), np.float64),
         "mean_variance": lambda: _mean_variance(graph, margin),
         "scaled_sigmoid": lambda: _scaled_sigmoid(graph, margin),
+        "sorted": lambda: _sorted(graph, margin, n_outputs),
         "max_index": lambda: graph.cast(graph.add("ArgMax", margin, axis=1, keepdims=1), np.float64),
     }
     if name not in links:
@@ -407,6 +408,16 @@ def _mean_variance(graph: Graph, margin: str) -> str:
     """Add mean and variance; the margin holds mean and logarithm of the standard deviation."""
     variance = graph.add("Exp", graph.add("Add", margin, margin))
     return graph.add("Where", graph.constant(np.array([[True, False]])), margin, variance)
+
+
+def _sorted(graph: Graph, margin: str, n_outputs: int) -> str:
+    """Sort the outputs: neighbours change places as often as there are outputs."""
+    columns = [graph.add("Gather", margin, graph.constant([i], np.int64), axis=1) for i in range(n_outputs)]
+    for start in range(n_outputs):
+        for i in range(start % 2, n_outputs - 1, 2):
+            one, other = columns[i], columns[i + 1]
+            columns[i], columns[i + 1] = graph.add("Min", one, other), graph.add("Max", one, other)
+    return graph.add("Concat", *columns, axis=1)
 
 
 def _scaled_sigmoid(graph: Graph, margin: str) -> str:

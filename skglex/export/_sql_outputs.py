@@ -116,6 +116,22 @@ def _probability(margins: list[str]) -> list[str]:
     ]
 
 
+def _sorted(margins: list[str]) -> list[str]:
+    # A value's rank is the number of smaller ones; of equal ones, the first comes first.
+    ranks = [
+        " + ".join(
+            f"CASE WHEN {other} {'<=' if j < i else '<'} {m} THEN 1 ELSE 0 END"
+            for j, other in enumerate(margins)
+            if j != i
+        )
+        for i, m in enumerate(margins)
+    ]
+    return [
+        f"CASE {' '.join(f'WHEN {rank} = {k} THEN {m}' for m, rank in zip(margins, ranks))} END"
+        for k in range(len(margins))
+    ]
+
+
 def _each(write: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
     return lambda margins: [write(m) for m in margins]
 
@@ -134,6 +150,7 @@ _LINKS: dict[str, Callable[[list[str]], list[str]]] = {
     "probability": _probability,
     "clip": _each(_clip),
     "scaled_sigmoid": _scaled_sigmoid,
+    "sorted": _sorted,
     "mean_variance": lambda margins: [margins[0], f"EXP(2e0 * {margins[1]})"],
     "max_index": lambda margins: [
         f"CASE WHEN {margins[0]} IS NULL THEN NULL {_largest(margins, [f'{i}e0' for i in range(len(margins))])} END"

@@ -248,12 +248,6 @@ def _plain_category(value: Any) -> Any:
 
 
 def _write_spec(spec: InputSpec, used: set[int], names: list[str]) -> dict[str, Any]:
-    if spec.derived:
-        members = [names[i] for i in spec.derived[0]]
-        raise ValueError(
-            f"the model splits on combinations of features, such as {members}, which cannot be stored. Train it with "
-            "max_ctr_complexity=1, or use pickle"
-        )
     if encoded := used.intersection(spec.encoders):
         raise ValueError(
             f"the model encodes the categories of {names[min(encoded)]!r} itself, and this encoding cannot be stored. "

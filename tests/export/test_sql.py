@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from contextlib import closing
 
 import lightgbm as lgb
 import numpy as np
@@ -40,12 +41,12 @@ def run_duckdb(statement, rows):
 
 
 def run_sqlite(statement, rows):
-    connection = sqlite3.connect(":memory:")
-    as_table(rows).to_sql("data", connection, index=False)
-    for name, function in (("EXP", np.exp), ("LN", np.log)):
-        # Some builds of SQLite have no mathematical functions.
-        connection.create_function(name, 1, lambda x, f=function: None if x is None else float(f(x)))
-    return pd.read_sql_query(statement, connection).sort_values("id")
+    with closing(sqlite3.connect(":memory:")) as connection:
+        as_table(rows).to_sql("data", connection, index=False)
+        for name, function in (("EXP", np.exp), ("LN", np.log)):
+            # Some builds of SQLite have no mathematical functions.
+            connection.create_function(name, 1, lambda x, f=function: None if x is None else float(f(x)))
+        return pd.read_sql_query(statement, connection).sort_values("id")
 
 
 RUN = {"duckdb": run_duckdb, "sqlite": run_sqlite}
@@ -149,7 +150,11 @@ def test_more_terms_than_sqlite_joins(monkeypatch):
 def test_links(link):
     """Every inverse link, as DuckDB computes it."""
     n_outputs = (
-        2 if link == "mean_variance" else 3 if link in ("softmax", "max_index", "scaled_sigmoid") else 1
+        2
+        if link == "mean_variance"
+        else 3
+        if link in ("softmax", "max_index", "scaled_sigmoid", "sorted")
+        else 1
     )
     margin = np.random.default_rng(0).normal(size=(200, n_outputs)) * 2
     response = Response(f"{link} 2.0" if link == "sigmoid" else link, n_outputs)
