@@ -261,11 +261,13 @@ def example_row(estimator: BaseTreeModelEstimator, X: Any) -> Any:
     return pd.DataFrame(np.resize(as_dense(row), (1, len(X.columns))), columns=X.columns)
 
 
-def _classifies(model: BaseMarginPredictor) -> bool:
+def classifies(model: BaseMarginPredictor) -> bool:
+    """Return whether there are classes to predict."""
     return bool(is_classifier(model))
 
 
-def _has_decision(model: BaseMarginPredictor) -> bool:
+def has_decision(model: BaseMarginPredictor) -> bool:
+    """Return whether there is a decision function."""
     # Regressors should not define `decision_function` in scikit-learn; without a link, `predict` already is the
     # margin. For classifiers the sign must give the class, which is not true for a probability.
     if get_tags(model).estimator_type == "regressor":
@@ -274,7 +276,8 @@ def _has_decision(model: BaseMarginPredictor) -> bool:
     return not is_classifier(model) or decides_by_margin(tree_model(model.estimator))
 
 
-def _scores_samples(model: BaseMarginPredictor) -> bool:
+def scores_samples(model: BaseMarginPredictor) -> bool:
+    """Return whether the model is an isolation forest, whose margin has scores."""
     fitted = getattr(model, "_fitted", None)
     if fitted is None:
         return hasattr(model.estimator, "score_samples")
@@ -323,7 +326,7 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
     def _margin_of_bins(self, bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
         """Return the margin of binned rows: shape (n_outputs, n_rows)."""
 
-    @available_if(_has_decision)
+    @available_if(has_decision)
     def decision_function(self, X: Any, *, offset: Any = None) -> NDArray[np.float64]:
         """Compute the decision function, which is the margin for most models.
 
@@ -346,7 +349,7 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
         margin = self._margin(X, offset)
         return self._response.decision(margin)
 
-    @available_if(_scores_samples)
+    @available_if(scores_samples)
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Compute the scores of an isolation forest from the mean path length.
 
@@ -414,7 +417,7 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
             return response.outliers(response.scores(margin))
         return response.predict(response.output(margin))
 
-    @available_if(_classifies)
+    @available_if(classifies)
     def predict_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Compute the probabilities of the classes.
 
@@ -433,7 +436,7 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
         response = self._response
         return response.probabilities(response.output(self._margin(X, offset)))
 
-    @available_if(_classifies)
+    @available_if(classifies)
     def predict_log_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Compute the logarithms of ``predict_proba``.
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import ClassifierTags, RegressorTags, check_array, get_tags
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._base import BaseTreeModelEstimator, example_row
+from skglex._base import BaseMarginPredictor, classifies, example_row, has_decision, scores_samples
 from skglex._dask import lazy_on_dask
 from skglex._decomposition import Decomposition, Explained, average_out
 from skglex._input import (
@@ -35,8 +33,7 @@ from skglex._input import (
 )
 from skglex._leaves import LeafSum, assign_players
 from skglex._mixed_rows import CellAxis, cell_axis, distinct_cells, mean_over_cells, warn_of_margins
-from skglex._readers import SourceModel, decides_by_margin, tree_model
-from skglex._response import Response
+from skglex._readers import tree_model
 from skglex._utils import Execution, restore_on_failure, warn_user
 from skglex.components import ComponentNames
 
@@ -50,51 +47,25 @@ _OUTPUT_ROWS = 100
 _LARGE = 1e38
 
 
-def _classifies(remover: FeatureRemover) -> bool:
-    return bool(is_classifier(remover))
-
-
-def _source_of(remover: FeatureRemover) -> SourceModel | None:
-    """Return the model that was read, or None before `fit`."""
-    fitted = getattr(remover, "_fitted", None)
-    return None if fitted is None else fitted.source
-
-
 def _has_decision(remover: FeatureRemover) -> bool:
-    # Regressors should not define `decision_function` in scikit-learn; without a link, `predict` already is the
-    # margin. For classifiers the sign must give the class, which is not true for a probability.
-    model = _source_of(remover)
-    if remover.scale == "response" and model is not None:
+    fitted = getattr(remover, "_fitted", None)
+    if remover.scale == "response" and fitted is not None:
         # The decision function is the link of the mean response, or made from the mean score.
-        response = model.response
+        response = fitted.source.response
         if not (response.has_margins or response.isolation is not None):
             return False
-    if get_tags(remover).estimator_type == "regressor":
-        return model is not None and model.response.link != "identity"
-    return not is_classifier(remover) or decides_by_margin(tree_model(remover.estimator))
-
-
-def _scores_samples(remover: FeatureRemover) -> bool:
-    model = _source_of(remover)
-    if model is None:
-        return hasattr(remover.estimator, "score_samples")
-    return model.response.isolation is not None
-
-
-def _has_score(remover: FeatureRemover) -> bool:
-    return get_tags(remover).estimator_type in ("classifier", "regressor")
+    return has_decision(remover)
 
 
 @lazy_on_dask(
     "margin",
     "predict",
     "predict_proba",
-    "predict_log_proba",
     "decision_function",
     "score_samples",
     example_row=example_row,
 )
-class FeatureRemover(BaseTreeModelEstimator):
+class FeatureRemover(BaseMarginPredictor):
     """Predict with a fitted model without the components that contain some features.
 
     The removed features, for example a protected attribute, lose their main effects and all their interactions. The
@@ -259,7 +230,7 @@ class FeatureRemover(BaseTreeModelEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseTreeModelEstimator._parameter_constraints,
+        **BaseMarginPredictor._parameter_constraints,
         "features": "no_validation",
         "strength": [Interval(Real, 0, 1, closed="both")],
         "scale": [StrOptions({"margin", "response"})],
@@ -297,28 +268,6 @@ class FeatureRemover(BaseTreeModelEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # A model of Spark has no tags, unlike the model of scikit-learn inside.
-        tagged = self.estimator if hasattr(self.estimator, "__sklearn_tags__") else tree_model(self.estimator)
-        if hasattr(tagged, "__sklearn_tags__"):
-            inner = get_tags(tagged)
-            tags.estimator_type = inner.estimator_type
-            tags.classifier_tags = inner.classifier_tags
-            tags.regressor_tags = inner.regressor_tags
-            if tags.classifier_tags is not None:
-                tags.classifier_tags.multi_label &= tags.target_tags.multi_output
-        elif getattr(self.estimator, "_estimator_type", "") == "classifier":
-            # Older versions of CatBoost have no tags.
-            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        else:
-            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
-        # Removal discards information on the target on purpose, so that the score may be poor.
-        for model_tags in (tags.classifier_tags, tags.regressor_tags):
-            if model_tags is not None:
-                model_tags.poor_score = True
-        return tags
 
     @restore_on_failure
     @_fit_context(prefer_skip_nested_validation=False)
@@ -378,7 +327,7 @@ class FeatureRemover(BaseTreeModelEstimator):
             self._cells = self._find_cells(~keep)
         else:
             self._debiased = average_out(ensemble, self._fitted.weighting, keep, self._execution)
-        self._check_output(Xt)
+        self._check_output(take_rows(Xt, self._fitted.background_rows[:_OUTPUT_ROWS]))
         return self
 
     @available_if(_has_decision)
@@ -411,7 +360,7 @@ class FeatureRemover(BaseTreeModelEstimator):
             return self._response.decision_of_scores(self._scores(Xt, offset))
         return self._response.decision(self._margin(Xt, offset))
 
-    @available_if(_scores_samples)
+    @available_if(scores_samples)
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Compute the scores of an isolation forest from the debiased mean path length.
 
@@ -482,7 +431,7 @@ class FeatureRemover(BaseTreeModelEstimator):
             return self._response.outliers(self._scores(self._check_rows(X), offset))
         return self._response.predict(self._output(X, offset))
 
-    @available_if(_classifies)
+    @available_if(classifies)
     def predict_proba(self, X: Any, *, offset: Any = None) -> Any:
         """Compute the debiased probabilities of the classes.
 
@@ -500,57 +449,6 @@ class FeatureRemover(BaseTreeModelEstimator):
         """
         check_is_fitted(self)
         return self._response.probabilities(self._output(X, offset))
-
-    @available_if(_classifies)
-    def predict_log_proba(self, X: Any, *, offset: Any = None) -> Any:
-        """Compute the logarithms of ``predict_proba``.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows with the same columns as in `fit`.
-        offset : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Offset of each row, as in `margin`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Log-probabilities, with the classes in the order of ``classes_``. For several targets, a list of arrays.
-        """
-        probabilities = self.predict_proba(X, offset=offset)
-        with np.errstate(divide="ignore"):
-            return (
-                [np.log(p) for p in probabilities]
-                if isinstance(probabilities, list)
-                else np.log(probabilities)
-            )
-
-    @available_if(_has_score)
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Compute the accuracy of a classifier, or the R² of a regressor.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows with the same columns as in `fit`.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            True labels or targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-        offset : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Offset of each row, as in `margin`.
-
-        Returns
-        -------
-        float
-            Result of scikit-learn's ``accuracy_score`` or ``r2_score``.
-        """
-        metric = accuracy_score if is_classifier(self) else r2_score
-        # np.asarray computes the predictions on a Dask collection, which are lazy.
-        prediction = np.asarray(self.predict(X, offset=offset))
-        if self._response.targets and is_classifier(self):
-            return float(np.average((np.asarray(y) == prediction).all(axis=1), weights=sample_weight))
-        return float(metric(np.asarray(y), prediction, sample_weight=sample_weight))
 
     def to_xgboost(self) -> xgboost.Booster:
         """Convert the debiased model to an ordinary XGBoost booster, for deployment.
@@ -785,11 +683,6 @@ class FeatureRemover(BaseTreeModelEstimator):
         removed, self._raw_removed = find_outputs(items, raw_names, names, columns)
         return removed
 
-    @property
-    def _response(self) -> Response:
-        """Return the response of the margin, with the labels in the y passed to `fit`."""
-        return replace(self._fitted.source.response, classes=self.classes_ if is_classifier(self) else None)
-
     def _margin(self, Xt: Any, offset: Any = None) -> NDArray[np.float64]:
         """Return the debiased margin of rows after the preprocessing: shape (n_samples, n_outputs)."""
         if self._on_response:
@@ -798,7 +691,7 @@ class FeatureRemover(BaseTreeModelEstimator):
         if self._values is not None:
             shift = None if offset is None else self._shift(offset, (Xt.shape[0], *shape))
             return self._average_values(Xt, np.asarray, shift)
-        margin = self._fitted.map_rows(Xt, shape, self._mix, self._execution, "margins").T
+        margin = self._fitted.map_rows(Xt, shape, self._margin_of_bins, self._execution, "margins").T
         return margin if offset is None else margin + self._shift(offset, margin.shape)
 
     def _scores(self, Xt: Any, offset: Any = None) -> NDArray[np.float64]:
@@ -830,23 +723,7 @@ class FeatureRemover(BaseTreeModelEstimator):
             out[:, r0:r1] = mean
         return out.T
 
-    def _shift(self, offset: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Return what an offset adds to the margin of every row and output."""
-        replaced = self._fitted.source.offset_replaces
-        if replaced is None:
-            raise ValueError(
-                f"offset was passed, but a {type(tree_model(self.estimator_)).__name__} has no offset of rows. Leave "
-                "it out, or train a model with XGBoost (base_margin), LightGBM (init_score) or CatBoost (baseline)"
-            )
-        offset = check_array(as_numpy(offset), ensure_2d=False, dtype=np.float64, input_name="offset")
-        if offset.shape != shape and (offset.shape != shape[:1] or shape[1] > 1):
-            raise ValueError(
-                f"offset has the shape {offset.shape}, but there are {shape[0]} rows and {shape[1]} output(s). Pass "
-                "one number per row and output"
-            )
-        return np.asarray(offset.reshape(shape) - replaced)
-
-    def _mix(self, bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
+    def _margin_of_bins(self, bins: NDArray[Any], execution: Execution) -> NDArray[np.float64]:
         """Return the margin of binned rows: a mean of the full and the debiased margin, weighted by ``strength``."""
         debiased = self._debiased(bins, execution)
         if self.strength == 1:
@@ -862,35 +739,6 @@ class FeatureRemover(BaseTreeModelEstimator):
         if self._on_response:
             return self._mean_response(Xt, offset)
         return self._response.output(self._margin(Xt, offset))
-
-    def _model_output(self, Xt: Any) -> NDArray[Any]:
-        """Return the output that the model's library computes: shape (n_samples, n_outputs)."""
-        output = np.asarray(self._fitted.source.output(Xt))
-        output = output.reshape(len(output), -1)
-        # Binary classifiers return the probabilities of both classes, but have a single margin.
-        return output[:, 1:] if self._response.binary and output.shape[1] == 2 else output
-
-    def _check_output(self, Xt: Any) -> None:
-        """Raise if the model's output is not the inverse link of its margin on background rows."""
-        response = self._response
-        if response.link == "custom" or response.isolation is not None:
-            # The link of a custom objective is not known, and the scores of a forest are defined by the margin.
-            return
-        rows = self._fitted.background_rows[:_OUTPUT_ROWS]
-        model_output = self._model_output(take_rows(Xt, rows))
-        with np.errstate(over="ignore"):
-            output = response.output(self._fitted.model_margin(Xt, rows))
-        # The model's output may be float32, in which a large float64 output is infinite.
-        output = np.where(np.isinf(model_output) & (output > _LARGE), model_output, output)
-        scale = np.abs(model_output).max(initial=0, where=np.isfinite(model_output))
-        close = np.isclose(output, model_output, rtol=1e-4, atol=1e-5 * scale, equal_nan=True).all(axis=1)
-        if not close.all():
-            row, model = int(np.argmin(close)), tree_model(self.estimator_)
-            raise ValueError(
-                f"the {type(model).__name__} predicts {model_output[row]} for row {rows[row]}, but the inverse link "
-                f"{response.link!r} of its margin is {output[row]}. If its class changes the predictions of the class "
-                "that it derives from, pass a model of that class"
-            )
 
     def _check_rows(self, X: Any) -> Any:
         """Check rows and apply the preprocessing; if ``strength`` is 1, removed columns may be absent."""
