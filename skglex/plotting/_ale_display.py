@@ -165,6 +165,11 @@ def _view_categories(cells: AxisCells, order: NDArray[Any]) -> AxisView:
     """Lay out categories in the order of the user."""
     labels = [as_text(category) for category in order]
     known = cells.labels or []
+    if missing := [label for label in labels if label not in known]:
+        raise ValueError(
+            f"{missing[0]!r} cannot be drawn: the model knows the categories as {known}. Train it with a library "
+            "that keeps their names (XGBoost from 3.1 on)"
+        )
     found = np.array([known.index(label) for label in labels])
     n = len(labels)
     ordered = replace(cells, labels=labels, bins=cells.bins[:, found], shares=cells.shares[found], missing=n)

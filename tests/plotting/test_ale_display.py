@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from skglex.inspection import ale
 from skglex.plotting import AleDisplay
 from tests.plotting.drawn import bars, mesh, stairs
+from tests.support.small_models import newer_xgboost
 
 
 def test_steps_are_those_of_the_effect(bike, bike_X, plt):
@@ -33,6 +34,7 @@ def test_pairs_and_grids(bike, plt):
     assert len(stairs(display.axes_[2])) == 2
 
 
+@newer_xgboost
 def test_categories_in_the_given_order(mixed, plt):
     decomposer, X = mixed
     order = ["green", "red", "blue"]
