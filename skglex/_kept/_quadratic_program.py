@@ -46,7 +46,7 @@ def solve_projection(
     if size == 0.0:
         return np.zeros(len(weight))
     # Residuals are measured in units of one: the weights' mean is one, and so is the largest bound.
-    scale = float(weight.sum() / max(np.count_nonzero(weight), 1))
+    scale = float(weight.sum()) / max(int(np.count_nonzero(weight)), 1)
     return size * _solve(weight / scale, sp.csc_matrix(constraints), lower / size)
 
 

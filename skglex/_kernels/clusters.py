@@ -244,7 +244,7 @@ def find_codes(bins, start, stop, n_features, space, code):
         for cell in range(space.n_cells[f]):
             number = stride * np.int64(space.state[f, cell])
             # Unsigned numbers wrap around, so a step may also be downwards.
-            step = np.uint16(number - before)
+            step = np.uint16((number - before) & 0xFFFF)
             before = number
             if step == 0:
                 continue

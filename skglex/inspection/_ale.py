@@ -273,8 +273,9 @@ class _Curve:
         axis, other = self._axes[along], self._axes[1 - along]
         inside = np.flatnonzero(self._cells[along] >= 0)
         at = self._cells[along][inside] * other.n_steps + self._steps[1 - along][inside]
-        weight = np.bincount(at, self._weight[inside], axis.n_bins * other.n_steps)
-        weight = weight.reshape(axis.n_bins, other.n_steps)
+        weight = np.bincount(at, self._weight[inside], axis.n_bins * other.n_steps).reshape(
+            axis.n_bins, other.n_steps
+        )
         total = weight.sum(axis=1, keepdims=True)
         share = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
         difference = np.diff(np.moveaxis(effect, along + 1, 1), axis=1)

@@ -27,7 +27,7 @@ class ShapBlock:
     rows : slice
         Which rows of X these are.
     values : ndarray of shape (n_rows, n_features) or (n_rows, n_features, n_outputs)
-        SHAP values on the margin scale, as `GlexDecomposer.shap_values` returns them.
+        SHAP values on the margin scale, as `skglex.GlexDecomposer.shap_values` returns them.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class ShapInteractionBlock:
     pairs : ndarray of shape (n_pairs, 2), int64
         Positions of the features i <= j of each pair, the diagonal included. All other pairs are zero.
     values : ndarray of shape (n_rows, n_pairs) or (n_rows, n_pairs, n_outputs)
-        Entries [i, j] of the matrices of `GlexDecomposer.shap_interaction_values`, which are symmetric.
+        Entries [i, j] of the matrices of `skglex.GlexDecomposer.shap_interaction_values`, which are symmetric.
     n_features : int
         Number of features, or of groups of features.
 
@@ -84,7 +84,7 @@ class ShapInteractionBlock:
     n_features: int
 
     def to_dense(self) -> NDArray[np.float64]:
-        """Return the matrices, as `GlexDecomposer.shap_interaction_values` does.
+        """Return the matrices, as `skglex.GlexDecomposer.shap_interaction_values` does.
 
         Returns
         -------

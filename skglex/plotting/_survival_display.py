@@ -252,7 +252,7 @@ def _chosen_times(known: NDArray[np.float64], times: Any) -> NDArray[np.int64]:
     """Return the positions of some times among those of the decomposer."""
     if times is None:
         return np.unique(np.linspace(0, len(known) - 1, 5).round().astype(np.int64))
-    at = np.searchsorted(known, np.atleast_1d(times))
+    at: NDArray[np.int64] = np.searchsorted(known, np.atleast_1d(times)).astype(np.int64)
     if (at >= len(known)).any() or (known[np.minimum(at, len(known) - 1)] != times).any():
         raise ValueError(
             f"times must be among the times of the decomposer, {known.tolist()[:20]}; got {times!r}"
