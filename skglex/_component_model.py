@@ -126,8 +126,8 @@ class ComponentModel(BaseMarginPredictor):
     term_weights_ : dict of str to float
         The weight of each component, by its name. Only with ``refit``.
     history_ : list of dict
-        For each edit the keys ``edit``, ``before`` and ``after``: the edit, and the ``score`` before and after it, which
-        is None without targets.
+        For each edit the keys ``edit``, ``before`` and ``after``: the edit, and the ``score`` before and after it,
+        which is None without targets.
     decomposer_ : GlexDecomposer
         The fitted decomposer of the model, before any choice or edit.
     feature_groups_ : dict of str to list of str

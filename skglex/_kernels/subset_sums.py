@@ -118,6 +118,12 @@ def add_from_sums(sums, met, start, k, rows, stride, value, pairs, out):
 
 
 @helper
+def _bit(i, met):
+    """Return bit i as a number of the type of the patterns."""
+    return met.dtype.type(met.dtype.type(1) << met.dtype.type(i))
+
+
+@helper
 def _add_players(sums, met, start, k, rows, stride, value, terms, alone, out):
     """Add U(M) - S(M - i) to the row of every player i of ``out``."""
     whole, without, all_met = sums[0], sums[1], alone[0]
@@ -125,7 +131,7 @@ def _add_players(sums, met, start, k, rows, stride, value, terms, alone, out):
     for r in range(n):
         all_met[r] = whole[met[r]]
     for i in range(k):
-        rest = met.dtype.type(~(1 << i))
+        rest = met.dtype.type(~_bit(i, met))
         for r in range(n):
             terms[r] = all_met[r] - without[met[r] & rest]
         for o in range(value.shape[0]):
@@ -146,13 +152,13 @@ def _add_pairs(sums, met, start, k, rows, stride, value, terms, alone, out):
     for r in range(n):
         all_met[r] = whole[met[r]]
     for i in range(k):
-        rest = met.dtype.type(~(1 << i))
+        rest = met.dtype.type(~_bit(i, met))
         for r in range(n):
             alone[i, r] = one[met[r] & rest]
     c = 0
     for i in range(k):
         for j in range(i + 1, k):
-            rest = met.dtype.type(~((1 << i) | (1 << j)))
+            rest = met.dtype.type(~(_bit(i, met) | _bit(j, met)))
             for r in range(n):
                 terms[r] = 0.5 * (all_met[r] - alone[i, r] - alone[j, r] + two[met[r] & rest])
             for o in range(value.shape[0]):

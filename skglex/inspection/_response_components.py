@@ -52,7 +52,7 @@ def response_components(decomposer: GlexDecomposer, X: Any, max_interaction: int
 
     See Also
     --------
-    GlexDecomposer.shap_values : SHAP values, with ``scale="response"`` of the response.
+    skglex.GlexDecomposer.shap_values : SHAP values, with ``scale="response"`` of the response.
 
     Examples
     --------
