@@ -59,15 +59,17 @@ def cpu(work: Callable[[], Any]) -> float:
 
 def players(data: Data) -> float:
     """Return the mean number of different features on the path of a leaf."""
-    frame = data.model.booster_.trees_to_dataframe()
-    feature = dict(zip(frame.node_index, frame.split_feature))
-    parent = dict(zip(frame.node_index, frame.parent_index))
     counts = []
-    for node in frame.node_index[frame.split_feature.isna()]:
-        path = set()
-        while (node := parent[node]) is not None:
-            path.add(feature[node])
-        counts.append(len(path))
+
+    def visit(node: dict[str, Any], path: frozenset[int]) -> None:
+        if "split_feature" not in node:
+            counts.append(len(path))
+            return
+        for child in ("left_child", "right_child"):
+            visit(node[child], path | {node["split_feature"]})
+
+    for tree in data.model.booster_.dump_model()["tree_info"]:
+        visit(tree["tree_structure"], frozenset())
     return float(np.mean(counts))
 
 
