@@ -7,8 +7,7 @@
 
 ``python -m benchmarks.treebranchmarks_adapter --out results`` compares skglex, shap and woodelf by depth on the data
 sets of the group ``deep``. It writes ``results/skglex_deep.json`` in the form of TreeBranchMarks, and its HTML report.
-Put a clone of TreeBranchMarks on the PYTHONPATH. As of November 2026, it imports names of woodelf that release 0.4 no
-longer has, so it needs ``woodelf-explainer<0.4``.
+Put a clone of TreeBranchMarks on the PYTHONPATH. It imports modules of woodelf that not every release has.
 """
 
 from __future__ import annotations
