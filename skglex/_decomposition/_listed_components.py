@@ -137,7 +137,8 @@ class ListedComponents:
         execution: Execution = DEFAULT_EXECUTION,
     ) -> None:
         """Write the chosen components: the i-th of output o to row ``o * (len(out) / n_outputs) + i`` of ``out``."""
-        by_table = self.layout(execution).tabulated[chosen]
+        layout = self.layout(execution)
+        by_table = layout.tabulated[chosen]
         column = np.arange(len(chosen))
         if by_table.any():
             tables = self.tables(execution)
@@ -147,9 +148,11 @@ class ListedComponents:
             step = len(out) // self.n_outputs
             for o in range(self.n_outputs):
                 out[o * step + streamed] = 0
-            by_sweep = ~by_table & swept(self.index, self._weights, bins.shape[1])[chosen]
+            axes = layout.layout.axes
+            by_sweep = ~by_table & swept(self.index, axes, bins.shape[1])[chosen]
             if by_sweep.any():
-                add_swept(self.index, self._weights, chosen[by_sweep], column[by_sweep], bins, out, execution)
+                some = chosen[by_sweep], column[by_sweep]
+                add_swept(self.index, axes, self._weights, *some, bins, out, execution)
             by_leaf = ~by_table & ~by_sweep
             if by_leaf.any():
                 components = by_path_set(self.index, chosen[by_leaf], column[by_leaf])

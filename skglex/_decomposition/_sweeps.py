@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
-from skglex._decomposition._tables import events_of, leaves_by_path_set, list_axes
+from skglex._decomposition._tables import events_of, leaves_by_path_set
+from skglex._kernels.arguments import Axes
 from skglex._kernels.sweeps import sweep_pairs
 from skglex._leaves import CoalitionWeights
 from skglex._utils import DEFAULT_EXECUTION, Execution
@@ -17,15 +18,15 @@ from skglex._utils import DEFAULT_EXECUTION, Execution
 _ROWS = 16
 
 
-def swept(index: ComponentIndex, weights: CoalitionWeights, n_rows: int) -> NDArray[np.bool_]:
+def swept(index: ComponentIndex, axes: Axes, n_rows: int) -> NDArray[np.bool_]:
     """Return which components are swept: those of two features, if there are rows enough."""
-    n_axes = np.diff(list_axes(index, weights.games.players).ptr)
     order = np.array([len(members) for members in index.sets], dtype=np.int64)
-    return np.asarray((n_axes == 2) & (order == 2) & (n_rows >= _ROWS))
+    return np.asarray((np.diff(axes.ptr) == 2) & (order == 2) & (n_rows >= _ROWS))
 
 
 def add_swept(
     index: ComponentIndex,
+    axes: Axes,
     weights: CoalitionWeights,
     chosen: NDArray[np.int64],
     column: NDArray[np.int64],
@@ -35,7 +36,7 @@ def add_swept(
 ) -> None:
     """Add the components ``chosen`` to the rows ``column`` of each output's block of ``out``."""
     ensemble, players = weights.games.ensemble, weights.games.players
-    axes, events = list_axes(index, players), events_of(ensemble)
+    events = events_of(ensemble)
     features = np.zeros((len(index.sets), 2), np.int64)
     for c in chosen:
         features[c] = axes.feature[axes.ptr[c] : axes.ptr[c] + 2]
@@ -43,14 +44,7 @@ def add_swept(
     items = np.column_stack([chosen, column, step])
     leaf_arrays = ensemble.paths, players.arrays, ensemble.conditions.feature, ensemble.leaf_values
     for leaves, coalitions in weights.chunks(execution=execution):
-        args = (
-            bins,
-            features,
-            index.sources,
-            leaves_by_path_set(index, leaves),
-            *leaf_arrays,
-            coalitions,
-            events,
-        )
+        path_set_leaves = leaves_by_path_set(index, leaves)
+        args = bins, features, index.sources, path_set_leaves, *leaf_arrays, coalitions, events
         tasks = [(*args, items[i : i + 1], out) for i in range(len(items))]
         execution.run(sweep_pairs, tasks, label="components, pairs")

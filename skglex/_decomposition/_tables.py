@@ -97,7 +97,7 @@ def lay_out_tables(
     max_cells = scaled(budgets.table_cells) if max_cells is None else max_cells
     ensemble = weights.games.ensemble
     n_bins = ensemble.grid.n_bins
-    axes = list_axes(index, weights.games.players)
+    axes = _list_axes(index, weights.games.players)
     conditions = _conditions_by_path_set(index, ensemble)
     args = axes, index.sources, conditions, ensemble.conditions.feature, events_of(ensemble), n_bins
     component = np.repeat(np.arange(len(index.sets)), np.diff(axes.ptr))
@@ -197,7 +197,7 @@ def _parts(components: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return [components[i : i + _COMPONENTS_PER_TASK] for i in range(0, len(components), _COMPONENTS_PER_TASK)]
 
 
-def list_axes(index: ComponentIndex, players: Players) -> Axes:
+def _list_axes(index: ComponentIndex, players: Players) -> Axes:
     """List the used_features of every component's players."""
     n_players = int(players.player_of_feature.max(initial=-1)) + 1
     features_of = [np.flatnonzero(players.player_of_feature == p) for p in range(n_players)]

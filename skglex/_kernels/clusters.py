@@ -12,6 +12,7 @@ from skglex._kernels.arguments import ClusterSpace
 from skglex._kernels.bitsets import count_ones
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK, violations
+from skglex._kernels.shapley import n_columns
 from skglex._kernels.subsets import count_members, subset_rank, sum_over_subsets
 
 # Limits of one cluster: its features, its conditions on one feature, the entries of its table (one megabyte), and its
@@ -200,10 +201,10 @@ def grow_cluster(leaves, start, conditions, paths, values, players, n_bins, layo
         fits = new_features >= 0 and new_players >= 0
         if fits:
             new_size = _n_states(new_features, space)
-            columns = new_players * (new_players - 1) // 2 if layout.pairs else new_players
-            fits = new_size <= (most_states if n_leaves > 0 else space.met_players.shape[0])
+            capacity = space.met_players.shape[0]
+            fits = new_size <= (most_states if n_leaves > 0 else capacity)
             if fits and space.table.shape[0] > 0:
-                fits = new_size * columns * width <= space.table.shape[0]
+                fits = new_size * n_columns(new_players, layout.pairs) * width <= space.table.shape[0]
         if not fits:
             _take_back(leaf, n_features, n_players, conditions, paths, players, n_bins, space, kept)
             break
@@ -316,15 +317,15 @@ def weights_of_states(share, size, k, space, weight):
 
 
 @helper
-def add_table_to_rows(table, bins, n_features, n_players, width, output, layout, space, code, out):
+def add_table_to_rows(table, bins, n_features, n_players, output, layout, space, code, out):
     """Add the columns of a cluster's table, by state, to the rows of ``out``."""
     n_rows = bins.shape[1]
-    n_columns = n_players * (n_players - 1) // 2 if layout.pairs else n_players
+    per_value = n_columns(n_players, layout.pairs)
     per_output = layout.n_players * layout.n_players if layout.pairs else layout.n_players
     for start in range(0, n_rows, BLOCK):
         stop = min(start + BLOCK, n_rows)
         find_codes(bins, start, stop, n_features, space, code)
-        for o in range(width):
+        for o in range(table.shape[0] // per_value):
             c = 0
             for j in range(n_players):
                 for i in range(j if layout.pairs else 1):
@@ -333,7 +334,7 @@ def add_table_to_rows(table, bins, n_features, n_players, width, output, layout,
                         low, high = min(space.player[i], row), max(space.player[i], row)
                         row = low * layout.n_players + high
                     target = out[(output + o) * per_output + row, start:stop]
-                    column = table[o * n_columns + c]
+                    column = table[o * per_value + c]
                     for r in range(stop - start):
                         target[r] += column[code[r]]
                     c += 1

@@ -17,7 +17,7 @@ from skglex._kernels.clusters import (
 from skglex._kernels.coalitions import multiply_ratios
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK, violations
-from skglex._kernels.shapley import solve_by_comparison, solve_by_quadrature
+from skglex._kernels.shapley import n_columns, solve_by_comparison, solve_by_quadrature
 from skglex._kernels.subset_sums import (
     MOST_PLAYERS,
     add_from_sums,
@@ -47,7 +47,7 @@ def _work_space(players, leaves, most_states, pairs):
         np.empty(max(BLOCK, most_states), np.uint32),
         np.empty(max(BLOCK, most_states), np.uint16),
         np.empty(most, np.int64),
-        np.empty(max(1, most * (most - 1) // 2 if pairs else most), np.int64),
+        np.empty(max(1, n_columns(most, pairs)), np.int64),
     )
 
 
@@ -107,8 +107,8 @@ def _add_to_cluster(work, space, table, n_rows, size, values, players, layout, l
 
 @helper
 def _table_of(n_players, size, width, layout, space):
-    """Return the cluster's table, all zero: a row per output and player, or pair, and a column per state."""
-    n_rows = width * (n_players * (n_players - 1) // 2 if layout.pairs else n_players)
+    """Return a table of zeros for a cluster: a row per output and player, or pair, and a column per state."""
+    n_rows = width * n_columns(n_players, layout.pairs)
     space.table[: n_rows * size] = 0.0
     return space.table[: n_rows * size].reshape((n_rows, size))
 
@@ -134,14 +134,14 @@ def add_shapley_by_quadrature(
         leaf = leaves[i]
         k = players.n_players[leaf]
         half = (k + 1) // 2
-        steps = half * k * (k if layout.pairs else 3)
-        if sums_are_cheaper(k, n_rows, 1.0 * steps, layout.pairs):
+        by_sums = sums_are_cheaper(k, n_rows, 1.0 * half * k * (k if layout.pairs else 3), layout.pairs)
+        if by_sums:
             n_leaves, n_features, n_cluster, size = grow_cluster(
                 leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
             )
             if n_rows < size:
                 find_codes(bins, 0, n_rows, n_features, space, work.code)
-            table = _table_of(n_cluster, size, width, layout, space)
+            table = _table_of(n_cluster if n_rows >= size else 0, size, width, layout, space)
             for leaf in leaves[i : i + n_leaves]:
                 k = players.n_players[leaf]
                 _list_players(leaf, paths, players, work.ids)
@@ -151,9 +151,7 @@ def add_shapley_by_quadrature(
                 _add_to_cluster(work, space, table, n_rows, size, values, players, layout, leaf, out)
             if n_leaves > 0 and n_rows >= size:
                 output = values.output[leaf]
-                add_table_to_rows(
-                    table, bins, n_features, n_cluster, width, output, layout, space, work.code, out
-                )
+                add_table_to_rows(table, bins, n_features, n_cluster, output, layout, space, work.code, out)
             clear_cluster(n_features, n_cluster, space)
             if n_leaves > 0:
                 i += n_leaves
@@ -163,7 +161,7 @@ def add_shapley_by_quadrature(
         k = players.n_players[leaf]
         _list_players(leaf, paths, players, work.ids)
         multiply_ratios(leaf, paths, path_ratio, players, ratio)
-        if sums_are_cheaper(k, n_rows, 1.0 * steps, layout.pairs):
+        if by_sums:
             weights_of_ratios(ratio, k, work.weight)
             _add_by_sums(work, bins, conditions, paths, values, players, layout, leaf, out)
             continue
@@ -177,7 +175,7 @@ def add_shapley_by_quadrature(
             n_distinct = distinct_patterns(pattern, n, hashed, number, distinct)
             for d in range(n_distinct):
                 solve_by_quadrature(ratio, k, distinct[d], x, w, half, layout.pairs, factor, after, terms[d])
-            n_terms = k * (k - 1) // 2 if layout.pairs else k
+            n_terms = n_columns(k, layout.pairs)
             _add_terms(terms, number, work.rows, n_terms, stride, values.value[leaf], start, n, out)
 
 
@@ -232,7 +230,7 @@ def add_shapley_by_comparison(
                 count_background(background, n_features, size, space, work.code, space.share)
             if n_rows < size:
                 find_codes(bins, 0, n_rows, n_features, space, work.code)
-            table = _table_of(n_cluster, size, width, layout, space)
+            table = _table_of(n_cluster if n_rows >= size else 0, size, width, layout, space)
             for leaf in leaves[i : i + n_leaves]:
                 k = players.n_players[leaf]
                 _list_players(leaf, paths, players, work.ids)
@@ -242,9 +240,7 @@ def add_shapley_by_comparison(
                 _add_to_cluster(work, space, table, n_rows, size, values, players, layout, leaf, out)
             if n_leaves > 0 and n_rows >= size:
                 output = values.output[leaf]
-                add_table_to_rows(
-                    table, bins, n_features, n_cluster, width, output, layout, space, work.code, out
-                )
+                add_table_to_rows(table, bins, n_features, n_cluster, output, layout, space, work.code, out)
             clear_cluster(n_features, n_cluster, space)
             if n_leaves > 0:
                 i += n_leaves
@@ -272,5 +268,5 @@ def add_shapley_by_comparison(
                 solve_by_comparison(
                     shares, back_pattern, n_patterns, violated, k, inverse, layout.pairs, terms[d]
                 )
-            n_terms = k * (k - 1) // 2 if layout.pairs else k
+            n_terms = n_columns(k, layout.pairs)
             _add_terms(terms, number, work.rows, n_terms, stride, values.value[leaf], start, n, out)

@@ -9,26 +9,21 @@ import numpy as np
 from skglex._kernels.bitsets import count_ones
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK, violates, violations
+from skglex._kernels.shapley import pair_weights, value_weights
 
 FEW_PAIRS = 8  # Fewer pairs than this are compared one by one.
 
 
 @helper
 def _add_players(up, down, players, paths, leaf, value, output, inverse, layout, r, out):
-    """Add the leaf's Shapley values: ``up`` are the players that only the first row meets, ``down`` the others.
-
-    ``inverse[n, i]`` is i! (n - i)! / (n + 1)!. With a = |up| and b = |down|, a player in ``up`` gets
-    (a - 1)! b! / (a + b)!, a player in ``down`` gets -a! (b - 1)! / (a + b)!.
-    """
-    a, b = np.int64(count_ones(up)), np.int64(count_ones(down))
-    gain = inverse[a + b - 1, b] if a > 0 else 0.0
-    loss = inverse[a + b - 1, a] if b > 0 else 0.0
+    """Add the leaf's Shapley values: ``up`` are the players that only the first row meets, ``down`` the others."""
+    gain, loss = value_weights(np.int64(count_ones(up)), np.int64(count_ones(down)), inverse)
     left = up | down
     for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
         bit = np.uint64(1) << np.uint64(players.position[e])
         if left & bit:
             left ^= bit
-            share = gain if up & bit else -loss
+            share = gain if up & bit else loss
             for o in range(value.shape[0]):
                 out[(output + o) * layout.n_players + players.id[e], r] += share * value[o]
 
@@ -37,12 +32,9 @@ def _add_players(up, down, players, paths, leaf, value, output, inverse, layout,
 def _add_interactions(up, down, players, paths, leaf, value, output, inverse, layout, r, out):
     """Add half of the leaf's Shapley interaction indices of all pairs of players in ``up`` and ``down``."""
     a, b = np.int64(count_ones(up)), np.int64(count_ones(down))
-    n = a + b - 2
-    if n < 0:
+    if a + b < 2:
         return
-    both_up = 0.5 * inverse[n, b] if a > 1 else 0.0
-    both_down = 0.5 * inverse[n, a] if b > 1 else 0.0
-    mixed = -0.5 * inverse[n, a - 1] if a > 0 and b > 0 else 0.0
+    both_up, both_down, mixed = pair_weights(a, b, inverse)
     left = up | down
     last = paths.ptr[leaf + 1]
     for e in range(paths.ptr[leaf], last):

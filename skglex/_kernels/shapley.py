@@ -13,6 +13,12 @@ from skglex._kernels.subsets import count_members, sum_over_subsets
 
 
 @helper
+def n_columns(n_players, pairs):
+    """Return the number of players, or of pairs of them."""
+    return n_players * (n_players - 1) // 2 if pairs else n_players
+
+
+@helper
 def size_weights(k, order):
     """Return t! (k - t - order)! / (k - order + 1)! for t = 0 .. k - order."""
     w = np.zeros(k + 1)
@@ -133,7 +139,7 @@ def solve_by_quadrature(ratio, k, violated, nodes, node_weights, n_nodes, pairs,
     t a_j + (1 - t) w_j. Gauss-Legendre nodes integrate these polynomials exactly. ``factor`` and ``after`` are work
     space for the factors and the products of the factors from each player on.
     """
-    columns[: k * (k - 1) // 2 if pairs else k] = 0.0
+    columns[: n_columns(k, pairs)] = 0.0
     for q in range(n_nodes):
         t = nodes[q]
         after[k] = 1.0
@@ -167,15 +173,39 @@ def solve_by_quadrature(ratio, k, violated, nodes, node_weights, n_nodes, pairs,
 
 
 @helper
+def value_weights(a, b, inverse):
+    """Return what a player gains that only the explained row meets, and one that only the background row meets.
+
+    Of the players at which the two rows disagree, the explained row meets a and the background row b. The gains are
+    (a - 1)! b! / (a + b)! and -a! (b - 1)! / (a + b)!. ``inverse[n, i]`` is 1 / ((n + 1) C(n, i)).
+    """
+    up = inverse[a + b - 1, b] if a > 0 else 0.0
+    down = -inverse[a + b - 1, a] if b > 0 else 0.0
+    return up, down
+
+
+@helper
+def pair_weights(a, b, inverse):
+    """Return half the interactions of two players.
+
+    Both are met by the explained row alone, both by the background row alone, or one by each: see `value_weights`.
+    There are at least two players.
+    """
+    n = a + b - 2
+    both_row = 0.5 * inverse[n, b] if a > 1 else 0.0
+    both_back = 0.5 * inverse[n, a] if b > 1 else 0.0
+    mixed = -0.5 * inverse[n, a - 1] if a > 0 and b > 0 else 0.0
+    return both_row, both_back, mixed
+
+
+@helper
 def solve_by_comparison(shares, patterns, n_patterns, violated, k, inverse, pairs, columns):
     """Write the Shapley values (or half the interactions) against each background pattern, weighted by its share.
 
-    A background row takes part only where every condition is met by that row or by the explained row. With ``a``
-    players met by the explained row alone and ``b`` by the background row alone, a player of the first kind gets
-    (a - 1)! b! / (a + b)!, a player of the second kind -a! (b - 1)! / (a + b)!. ``inverse[n, i]`` is
-    1 / ((n + 1) C(n, i)).
+    A background row takes part only where every condition is met by that row or by the explained row. ``inverse`` is
+    that of `value_weights`.
     """
-    columns[: k * (k - 1) // 2 if pairs else k] = 0.0
+    columns[: n_columns(k, pairs)] = 0.0
     b = np.int64(count_ones(violated))
     for p in range(n_patterns):
         if patterns[p] & violated:
@@ -183,29 +213,25 @@ def solve_by_comparison(shares, patterns, n_patterns, violated, k, inverse, pair
         only_row, only_back = patterns[p], violated
         a = np.int64(count_ones(only_row))
         if pairs:
-            n = a + b - 2
-            if n < 0:
+            if a + b < 2:
                 continue
-            both_row = inverse[n, b] if a > 1 else 0.0
-            both_back = inverse[n, a] if b > 1 else 0.0
-            mixed = -inverse[n, a - 1] if a > 0 and b > 0 else 0.0
+            both_row, both_back, mixed = pair_weights(a, b, inverse)
             c = 0
             for i in range(k):
                 for j in range(i + 1, k):
                     bi, bj = np.uint64(1) << np.uint64(i), np.uint64(1) << np.uint64(j)
                     if (only_row & bi) and (only_row & bj):
-                        columns[c] += 0.5 * shares[p] * both_row
+                        columns[c] += shares[p] * both_row
                     elif (only_back & bi) and (only_back & bj):
-                        columns[c] += 0.5 * shares[p] * both_back
+                        columns[c] += shares[p] * both_back
                     elif ((only_row | only_back) & bi) and ((only_row | only_back) & bj):
-                        columns[c] += 0.5 * shares[p] * mixed
+                        columns[c] += shares[p] * mixed
                     c += 1
         elif a + b > 0:
-            up = inverse[a + b - 1, b] if a > 0 else 0.0
-            down = inverse[a + b - 1, a] if b > 0 else 0.0
+            up, down = value_weights(a, b, inverse)
             for i in range(k):
                 bi = np.uint64(1) << np.uint64(i)
                 if only_row & bi:
                     columns[i] += shares[p] * up
                 elif only_back & bi:
-                    columns[i] -= shares[p] * down
+                    columns[i] += shares[p] * down

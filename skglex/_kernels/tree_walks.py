@@ -8,6 +8,7 @@ on the other the background row. Background rows that agree so far walk together
 import numpy as np
 
 from skglex._kernels.compilation import helper, kernel
+from skglex._kernels.shapley import pair_weights, value_weights
 
 _ROW, _BACKGROUND = 1, 2  # What a decided player follows.
 _WIDE = 4  # Values of a leaf from which they are added up in one place.
@@ -51,22 +52,6 @@ def _weight_of(order, lo, hi, share):
 
 
 @helper
-def _add_vector(share, value, decided, side, n_decided, inverse, row_sum):
-    """Add what a reached leaf of several values gives to ``row_sum``, a row per player: see `_add_leaf`."""
-    a = 0
-    for i in range(n_decided):
-        a += side[decided[i]] == _ROW
-    b = n_decided - a
-    up = share * inverse[n_decided - 1, b] if a > 0 else 0.0
-    down = -share * inverse[n_decided - 1, a] if b > 0 else 0.0
-    for i in range(n_decided):
-        player = decided[i]
-        weight, target = up if side[player] == _ROW else down, row_sum[player]
-        for o in range(value.shape[0]):
-            target[o] += weight * value[o]
-
-
-@helper
 def _flush(row_sum, first, r, out):
     """Add the sums of one row to ``out``, and set them to zero."""
     n = row_sum.shape[0]
@@ -80,30 +65,27 @@ def _flush(row_sum, first, r, out):
 def _add_leaf(share, value, first, r, decided, side, n_decided, inverse, layout, row_sum, out):
     """Add what a reached leaf gives to the players at which the rows disagree, or half the interactions of pairs.
 
-    Of these players, a follow the explained row and b the background row. The weights are those of
-    `skglex._kernels.shapley.solve_by_comparison`.
+    Of these players, a follow the explained row and b the background row. Values go to ``row_sum``, a row per player,
+    if it has any, else to column r of ``out``.
     """
-    if row_sum.shape[0] > 0:
-        _add_vector(share, value, decided, side, n_decided, inverse, row_sum)
-        return
     a = 0
     for i in range(n_decided):
         a += side[decided[i]] == _ROW
-    b = n_decided - a
     n = layout.n_players
     if not layout.pairs:
-        up = share * inverse[n_decided - 1, b] if a > 0 else 0.0
-        down = -share * inverse[n_decided - 1, a] if b > 0 else 0.0
-        for o in range(value.shape[0]):
-            for i in range(n_decided):
-                player = decided[i]
-                out[first + o * n + player, r] += value[o] * (up if side[player] == _ROW else down)
+        up, down = value_weights(a, n_decided - a, inverse)
+        for i in range(n_decided):
+            player = decided[i]
+            weight = share * (up if side[player] == _ROW else down)
+            for o in range(value.shape[0]):
+                if row_sum.shape[0] > 0:
+                    row_sum[player, o] += weight * value[o]
+                else:
+                    out[first + o * n + player, r] += weight * value[o]
         return
     if n_decided < 2:
         return
-    both_row = 0.5 * share * inverse[n_decided - 2, b] if a > 1 else 0.0
-    both_back = 0.5 * share * inverse[n_decided - 2, a] if b > 1 else 0.0
-    mixed = -0.5 * share * inverse[n_decided - 2, a - 1] if a > 0 and b > 0 else 0.0
+    both_row, both_back, mixed = pair_weights(a, n_decided - a, inverse)
     for i in range(n_decided):
         for j in range(i):
             one, other = min(decided[i], decided[j]), max(decided[i], decided[j])
@@ -112,7 +94,7 @@ def _add_leaf(share, value, first, r, decided, side, n_decided, inverse, layout,
             else:
                 weight = both_row if side[one] == _ROW else both_back
             for o in range(value.shape[0]):
-                out[first + (o * n + one) * n + other, r] += value[o] * weight
+                out[first + (o * n + one) * n + other, r] += value[o] * share * weight
 
 
 @kernel
