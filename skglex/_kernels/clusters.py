@@ -185,8 +185,8 @@ def grow_cluster(leaves, start, conditions, paths, values, players, n_bins, layo
     """Join leaves from ``leaves[start]`` on while they have at most ``most_states`` states.
 
     Return the number of leaves, and of their features, players and states. The first leaf may have as many states as
-    there is space for; no leaf joins if it has more. If the space has a table, it needs a column per player, or per
-    pair.
+    there is space for, and each leaf as many coalitions; no leaf joins if the first has more. If the space has a table,
+    it needs a column per player, or per pair.
     """
     width = values.value.shape[1]
     n_leaves, n_features, n_players, size = 0, 0, 0, 1
@@ -202,7 +202,9 @@ def grow_cluster(leaves, start, conditions, paths, values, players, n_bins, layo
         if fits:
             new_size = _n_states(new_features, space)
             capacity = space.met_players.shape[0]
+            # Contradictory conditions leave few states, so that the coalitions may be more than the states.
             fits = new_size <= (most_states if n_leaves > 0 else capacity)
+            fits &= 2.0 ** players.n_players[leaf] <= capacity
             if fits and space.table.shape[0] > 0:
                 fits = new_size * n_columns(new_players, layout.pairs) * width <= space.table.shape[0]
         if not fits:

@@ -16,6 +16,7 @@ from skglex._leaves import LeafSum
 from skglex._utils import budgets
 from skglex.datasets import load_bike_sharing
 from skglex.inspection import interaction_strength
+from tests.support.hand_built import hand_built, scale_of, to_treelite
 from tests.support.oracles import check_game, subsets, total
 
 WEIGHTINGS = ["empirical", "path_dependent"]
@@ -216,3 +217,25 @@ def test_many_bins():
     assert np.allclose(by_leaf[0], model.predict(few), **EXACT)
     expected = shap.TreeExplainer(model).shap_values(few[:5])
     assert np.allclose(dec.shap_values(few[:5]), expected, **EXACT)
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_contradictory_conditions(weighting):
+    """A leaf that no row reaches has many players but few states, and as many coalitions as any other."""
+    rng = np.random.default_rng(0)
+    model = hand_built(rng, d=40, n_trees=3, max_depth=120, chain=True, extreme=False, kind="treelite")
+    close = {"rtol": 0, "atol": 1e-12 * scale_of(model)}  # float64 sums of values of this size
+    background, rows = rng.normal(size=(2000, 40)), rng.normal(size=(600, 40))
+    decomposer = GlexDecomposer(to_treelite(model), weighting=weighting, max_interaction=1).fit(background)
+    assert decomposer._decomposition.players.largest > 16
+    columns, mean = decomposer.transform(rows[:5]), decomposer.intercept_
+    for j, component in enumerate(decomposer.get_feature_names_out() if weighting == "empirical" else []):
+        if component.startswith("x"):
+            mixed = np.repeat(background[None], 5, axis=0)
+            feature = int(component[1:])
+            mixed[:, :, feature] = rows[:5, None, feature]
+            expected = model.margin(mixed.reshape(-1, 40))[:, 0].reshape(5, -1).mean(axis=1) - mean
+            assert np.allclose(columns[:, j], expected, **close)
+    values = decomposer.shap_values(rows)
+    assert np.allclose(values.sum(axis=1) + mean, model.margin(rows)[:, 0], **close)
+    assert np.allclose(values[:3], decomposer.shap_values(rows[:3]), **close)
