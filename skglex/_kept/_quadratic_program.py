@@ -62,7 +62,11 @@ def _solve(weight: NDArray[np.float64], matrix: Any, lower: NDArray[np.float64])
         # Close to the solution, rounding begins to move the gradient.
         if gap < _TOLERANCE or (gap < _ACCEPTED and unsteady > _STEADY):
             break
-        point = point.next()
+        following = point.next()
+        # At the solution, the systems become singular to rounding.
+        if following is None or not (np.isfinite(following.x).all() and np.isfinite(following.dual).all()):
+            break
+        point = following
     if least > _ACCEPTED:
         raise RuntimeError(f"the quadratic program did not converge: its gap is {least:.1g}")
     return best
@@ -94,18 +98,25 @@ class _Point(NamedTuple):
         unsteady = np.abs(gradient).max() / max(1.0, np.abs(own).max())
         return float(max(gap, np.abs(missed).max())), float(unsteady)
 
-    def next(self) -> _Point:
-        """Return the next point: a step to the boundary tells how far the constraints' products may shrink."""
+    @np.errstate(divide="ignore", over="ignore", invalid="ignore")
+    def next(self) -> _Point | None:
+        """Return the next point: a step to the boundary tells how far the constraints' products may shrink.
+
+        Return None if the system of a step is singular.
+        """
         matrix, slack, dual = self.matrix, self.slack, self.dual
         gradient, missed = self._residuals()
         ratio = dual / slack
         hessian = sp.diags(self.weight + _REGULAR) + matrix.T @ sp.diags(ratio) @ matrix
-        factor = splu(
-            hessian.tocsc(),
-            permc_spec="MMD_AT_PLUS_A",
-            options={"SymmetricMode": True},
-            diag_pivot_thresh=0.0,
-        )
+        try:
+            factor = splu(
+                hessian.tocsc(),
+                permc_spec="MMD_AT_PLUS_A",
+                options={"SymmetricMode": True},
+                diag_pivot_thresh=0.0,
+            )
+        except RuntimeError:
+            return None
 
         def step(target: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
             """Return the changes of all variables towards ``slack * dual = target``."""

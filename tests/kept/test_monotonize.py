@@ -152,3 +152,12 @@ def test_projection_on_random_constraints():
         )
         assert np.allclose(x, found.x, atol=1e-6)
         assert (A @ x - lower).min() > -1e-10
+
+
+def test_projection_ends_where_its_systems_become_singular(monkeypatch):
+    rng = np.random.default_rng(1)
+    A, lower, weight = rng.normal(size=(9, 6)), rng.normal(size=9) - 1, rng.random(6) + 0.1
+    found = solve_projection(weight, A, lower)
+    # Without a tolerance, the iteration goes on until rounding leaves nothing to solve.
+    monkeypatch.setattr("skglex._kept._quadratic_program._TOLERANCE", 0.0)
+    assert np.allclose(solve_projection(weight, A, lower), found, atol=1e-9)
