@@ -123,7 +123,7 @@ def main() -> None:
     )
     parser.add_argument("--scale", type=float, default=1.0, help="factor of all numbers of rows")
     parser.add_argument("--panels", nargs="+", default=["depth", "leaves", "players", "background", "rows"])
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks/cost_curves.png"))
+    parser.add_argument("--out", type=Path, default=Path("docs/contributors/benchmarks/cost_curves.png"))
     chosen = parser.parse_args()
     print(
         f"{date.today()}, {os.cpu_count()} cores, one thread; CPU time relative to LightGBM's contributions"

@@ -3,7 +3,7 @@ What SHAP values hide: the paper's motivating example
 =====================================================
 
 Two correlated features have two main effects and an interaction. SHAP values mix them into one number per feature.
-Components separate them, as in figure 1 of the paper [1]_. :doc:`The paper, reproduced </paper>` uses the paper's
+Components separate them, as in figure 1 of the paper [1]_. :doc:`The paper, reproduced </method/paper>` uses the paper's
 settings, both weightings and a planted forest.
 """
 
