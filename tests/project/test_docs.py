@@ -3,6 +3,7 @@
 import doctest
 import re
 import runpy
+import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-OPTIONAL = {doctest.register_optionflag(f"NEEDS_{name.upper()}"): name for name in ("shapiq", "interpret")}
+LIBRARIES = ("shapiq", "interpret", "fairlearn", "explainerdashboard")
+OPTIONAL = {doctest.register_optionflag(f"NEEDS_{name.upper()}"): name for name in LIBRARIES}
 
 
 DOCS = ROOT / "docs"
@@ -39,7 +41,10 @@ class Parser(doctest.DocTestParser):
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_page(page):
     how = {"module_relative": False, "optionflags": OPTIONS, "encoding": "utf-8", "parser": Parser()}
-    result = doctest.testfile(str(page), **how)
+    with warnings.catch_warnings():
+        if page.stem == "explainerdashboard":
+            warnings.simplefilter("ignore")  # The package warns, of pandas and of IPython.
+        result = doctest.testfile(str(page), **how)
     assert result.failed == 0
     assert (
         result.attempted or page.stem == "index" or page.parent.name not in ("explain", "change", "compare")
