@@ -103,8 +103,7 @@ def choose_columns(
         if model.n is not None and len(left) != model.n:
             raise Mistake(
                 f"the model takes {model.n} columns and stores no names, but {path} has {len(left)} columns besides "
-                f"{_listed(sorted(others)) if others else 'the target'}: {_listed(left)}. Name those that are no features with --drop "
-                "and --target"
+                f"those that are named as something else: {_listed(left)}. Name those that are no features with --drop"
             )
         return left
     of_name = {name.replace(" ", model.spaces_become): name for name in table}
@@ -113,10 +112,10 @@ def choose_columns(
     wanted = {name: of_name.get(name.replace(" ", model.spaces_become)) for name in model.names}
     missing = [name for name, found in wanted.items() if found is None and name not in may_lack]
     if missing:
-        free = [name for name in table if name not in wanted.values()]
+        close = _close(missing, [name for name in table if name not in wanted.values()])
         raise Mistake(
             f"{path} lacks {_listed(missing)}, which the model was trained on. It has the columns {_listed(table)}"
-            + _suggestion(missing, free)
+            + (f". Is {close[1]!r} the model's {close[0]!r}? Then rename it" if close else "")
         )
     return [found for found in wanted.values() if found is not None]
 
@@ -125,9 +124,10 @@ def require_columns(names: Collection[str], table: Sequence[str], path: Path, op
     """Raise a Mistake if a table lacks a column that an option names."""
     for name in names:
         if name not in table:
+            close = _close([name], table)
             raise Mistake(
                 f"{option} names {name!r}, but {path} has no such column. It has {_listed(table)}"
-                + _suggestion([name], table)
+                + (f". Did you mean {close[1]!r}?" if close else "")
             )
 
 
@@ -166,10 +166,10 @@ def _in_order(
         if len(candidates & set(at)) == len(model.in_order):
             return [name for name in at if name in candidates]
     described = "; ".join(_listed([str(value) for value in values[:4]]) for values in model.in_order)
+    found = _listed([name for name in at if name in text]) or "no column"
     raise Mistake(
-        f"the model was trained on {len(model.in_order)} categorical columns ({described}), and does not say which they "
-        f"are. In {path}, {_listed([name for name in at if name in text]) or 'no column'} hold text. Name all categorical "
-        "columns in the order of the table with --categorical"
+        f"the model was trained on {len(model.in_order)} categorical columns ({described}), and does not say which "
+        f"they are. In {path}, {found} holds text. Name all categorical columns with --categorical"
     )
 
 
@@ -189,19 +189,22 @@ def to_categories(
         frame[name] = _as_categories(column, categories)
     if model.raw:
         return frame
-    stored = {name.replace(" ", model.spaces_become): i for i, name in enumerate(model.names or frame_names(frame))}
+    stored = {
+        name.replace(" ", model.spaces_become): i for i, name in enumerate(model.names or frame_names(frame))
+    }
     for name in frame.columns:
         if name in wanted or not is_text(frame[name].dtype):
             continue
         first = next((value for value in frame[name] if isinstance(value, str)), "")
         if stored.get(name.replace(" ", model.spaces_become)) in model.split_by_category:
             raise Mistake(
-                f"the column {name!r} holds text ({first!r}), and {model_path} does not hold the names of its categories, "
-                "only their numbers. Store the table as Parquet, with the categorical column of the training data"
+                f"the column {name!r} holds text ({first!r}), and {model_path} does not hold the names of its "
+                "categories, only their numbers. Store the table as Parquet, with the categorical column of the "
+                "training data"
             )
         raise Mistake(
-            f"the column {name!r} holds text ({first!r}), but the model takes numbers there. Replace the text, or write "
-            "missing values as empty fields"
+            f"the column {name!r} holds text ({first!r}), but the model takes numbers there. Replace the text, or "
+            "write missing values as empty fields"
         )
     return frame
 
@@ -228,12 +231,18 @@ def _key(value: Any) -> Any:
             return float(value) if value.strip() == value else value
         except ValueError:
             return value
-    return str(value) if isinstance(value, bool) else float(value) if isinstance(value, int | float) else str(value)
+    return (
+        str(value)
+        if isinstance(value, bool)
+        else float(value)
+        if isinstance(value, int | float)
+        else str(value)
+    )
 
 
 def is_text(dtype: Any) -> bool:
     """Return whether a pandas column of this type may hold text."""
-    return dtype.kind == "O" and not is_categorical(dtype) or str(dtype).startswith("str")
+    return (dtype.kind == "O" and not is_categorical(dtype)) or str(dtype).startswith("str")
 
 
 def _listed(names: Collection[str], most: int = 12) -> str:
@@ -243,10 +252,10 @@ def _listed(names: Collection[str], most: int = 12) -> str:
     return ", ".join(shown) + (f" and {rest} more" if rest else "")
 
 
-def _suggestion(missing: Collection[str], table: Collection[str]) -> str:
-    """Return a guess at what was meant, as a sentence."""
+def _close(names: Collection[str], table: Collection[str]) -> tuple[str, str] | None:
+    """Return the first name for which a table has a similar one, and the similar one."""
     lower = {name.lower(): name for name in table}
-    for name in missing:
+    for name in names:
         if close := get_close_matches(name.lower(), lower, n=1, cutoff=0.7):
-            return f". Is {lower[close[0]]!r} the column {name!r}?"
-    return ""
+            return name, lower[close[0]]
+    return None

@@ -24,15 +24,16 @@ from skglex._command_line._inputs import (
 from skglex._command_line._model_files import is_model_file
 from skglex._command_line._summary import describe_components, describe_model
 from skglex._command_line._tables import TABLE_ENDINGS, check_output, table_ending, write_table
-from skglex._command_line._terminal import Mistake, Progress, table
+from skglex._command_line._terminal import Mistake, Progress, fits, table
 from skglex._decomposer import GlexDecomposer
 from skglex._decomposition import explained
+from skglex._readers import tree_model
 from skglex._remover import FeatureRemover
 from skglex._utils import import_optional
 
 _MODEL_ENDINGS = (".json", ".ubj", ".onnx")
-# Rows and columns of a table in the terminal.
-_SHOWN_ROWS, _SHOWN_COLUMNS = 10, 8
+# Rows of a table in the terminal.
+_SHOWN_ROWS = 10
 
 
 def components(args: Namespace, say: Progress) -> None:
@@ -41,7 +42,7 @@ def components(args: Namespace, say: Progress) -> None:
     decomposer = _decompose(loaded, background, args, say)
     rows = _shown(rows, args)
     say(f"computing the components of {len(rows.frame):,} rows")
-    values, names = decomposer.transform(rows.X), decomposer.get_feature_names_out()
+    values, names = decomposer.transform(rows.X), decomposer.get_feature_names_out().tolist()
     labels = explained(decomposer).output_labels
     columns = _with_ends(values, names, decomposer.intercept_, labels, ("intercept", "margin"))
     _write(args, say, columns, rows)
@@ -118,6 +119,12 @@ def _write_model(remover: FeatureRemover, path: Path) -> None:
     if table_ending(path) == ".onnx":
         path.write_bytes(remover.to_onnx().SerializeToString())
     else:
+        model = tree_model(remover.estimator_)
+        if not type(model).__module__.startswith("xgboost"):
+            raise Mistake(
+                f"-o {path}: only a model of XGBoost can be written as one, and this is a model of "
+                f"{type(model).__module__.partition('.')[0]}. Write it as ONNX (.onnx), or write predictions"
+            )
         remover.to_xgboost().save_model(path)
 
 
@@ -196,7 +203,8 @@ def _decompose(loaded: LoadedModel, background: Rows, args: Namespace, say: Prog
         n_jobs=args.n_jobs,
         verbose=say.verbose,
     )
-    return decomposer.fit(background.X, sample_weight=weights_of(background, args))
+    decomposer.fit(background.X, sample_weight=weights_of(background, args))
+    return decomposer
 
 
 def _shown(rows: Rows, args: Namespace) -> Rows:
@@ -231,26 +239,27 @@ def _write(args: Namespace, say: Progress, columns: dict[str, Any], rows: Rows) 
     pd = import_optional("pandas", "report")
     require_columns(args.keep, list(rows.frame.columns), rows.path, "--keep")
     if clash := set(args.keep) & set(columns):
-        raise Mistake(f"--keep {min(clash)}: the result has a column of this name. Rename the column in {rows.path}")
+        raise Mistake(
+            f"--keep {min(clash)}: the result has a column of this name. Rename the column in {rows.path}"
+        )
     kept = {name: rows.frame[name].to_numpy() for name in args.keep}
     if args.output is not None:
         write_table(pd.DataFrame(kept | columns), args.output)
         say(f"wrote {args.output}: {len(rows.frame):,} rows, {len(kept) + len(columns)} columns")
         return
     shown = kept or {"row": np.arange(len(rows.frame))}
-    print(table(pd.DataFrame(shown | _largest(columns))))
+    for n in range(len(columns), 0, -1):
+        text = table(pd.DataFrame(shown | _largest(columns, n)))
+        if fits(text):
+            break
+    print(text)
 
 
-def _largest(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the first and the last column and the largest ones between them; the others as their sum."""
-    names = list(columns)
-    if len(names) <= _SHOWN_COLUMNS or any(np.asarray(values).dtype.kind != "f" for values in columns.values()):
+def _largest(columns: dict[str, Any], n: int) -> dict[str, Any]:
+    """Return the first and the last column, and the n largest ones between them; the others as their sum."""
+    (first, start), *middle, (last, end) = columns.items()
+    if n >= len(middle) or any(values.dtype.kind != "f" for _, values in middle):
         return columns
-    middle = sorted(names[1:-1], key=lambda name: -np.abs(columns[name]).mean())
-    top, others = middle[: _SHOWN_COLUMNS - 3], middle[_SHOWN_COLUMNS - 3 :]
-    return {
-        names[0]: columns[names[0]],
-        **{name: columns[name] for name in top},
-        f"({len(others)} others)": np.sum([columns[name] for name in others], axis=0),
-        names[-1]: columns[names[-1]],
-    }
+    middle.sort(key=lambda item: -np.abs(item[1]).mean())
+    others = np.sum([values for _, values in middle[n:]], axis=0)
+    return {first: start, **dict(middle[:n]), f"({len(middle) - n} others)": others, last: end}

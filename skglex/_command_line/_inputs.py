@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,8 @@ def read_model(path: Path, args: Namespace, say: Progress) -> LoadedModel:
             missing = args.missing
         elif not isinstance(model, xgb.XGBModel):
             raise Mistake(
-                f"--missing is for models of XGBoost, which do not store it; a {type(model).__name__} needs none"
+                "--missing is for models of XGBoost, whose files do not store it. Leave it out: this is a model of "
+                f"{type(model).__module__.partition('.')[0]}"
             )
     return LoadedModel(path, model, columns, missing)
 
@@ -89,14 +90,16 @@ def read_rows(
 ) -> Rows:
     """Read a table, and choose the columns that the model takes."""
     say(f"reading {path}")
-    columns, chosen = loaded.columns, []
-    roles = {f"--{role}": value for role in ("target", "weights", "groups") if (value := getattr(args, role, None))}
+    columns, chosen = loaded.columns, list[str]()
+    roles = {
+        f"--{role}": value for role in ("target", "weights", "groups") if (value := getattr(args, role, None))
+    }
     others = {*roles.values(), *args.drop, *getattr(args, "keep", [])}
     if columns.names is not None:
         # A column that the model takes is a feature, whatever else it is used for.
         others -= set(columns.names)
 
-    def find_categories(names: list[str], text: set[str]) -> dict[str, Any]:
+    def find_categories(names: Sequence[str], text: set[str]) -> dict[str, Any]:
         for option, name in roles.items():
             require_columns([name], names, path, option)
         require_columns(args.drop, names, path, "--drop")
@@ -145,5 +148,3 @@ def target_of(rows: Rows, loaded: LoadedModel, name: str | None, say: Progress) 
             say(f"the model numbers its classes: {name} takes {pairs}")
             return np.array([classes[found.index(str(value))] for value in target])
     return target
-
-

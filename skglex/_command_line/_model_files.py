@@ -65,11 +65,7 @@ def load_model(path: Path, *, trust: bool = False, missing: float | None = None)
     messages = io.StringIO()  # LightGBM prints what is wrong with a file.
     try:
         with redirect_stdout(messages):
-            if load is _load_skops:
-                return _load_skops(path, trust=trust)
-            if load is _load_xgboost:
-                return _load_xgboost(path, missing)
-            return load(path)
+            return load(path, trust, missing)
     except Mistake:
         raise
     except ImportError as error:
@@ -77,7 +73,9 @@ def load_model(path: Path, *, trust: bool = False, missing: float | None = None)
     except Exception as error:
         # Errors of XGBoost end in a stack trace.
         text = one_line(str(error).partition("Stack trace")[0]) or type(error).__name__
-        raise Mistake(f"cannot load {path}: {text}. The file may be damaged, or newer than the library") from error
+        raise Mistake(
+            f"cannot load {path}: {text}. The file may be damaged, or newer than the library"
+        ) from error
 
 
 def is_model_file(path: Path) -> bool:
@@ -102,7 +100,7 @@ def _loader(path: Path) -> Callable[..., Any]:
     endings = [ending.lower() for ending in path.suffixes]
     if head.startswith(b"CBM1"):
         return _load_catboost
-    if head.startswith(b"tree\n") or head.startswith(b"tree\r\n"):
+    if head.startswith((b"tree\n", b"tree\r\n")):
         return _load_lightgbm
     if head.startswith(b"PK\x03\x04"):
         return _zip_loader(path)
@@ -150,16 +148,18 @@ def _json_loader(path: Path) -> Callable[..., Any]:
         return _load_catboost
     if "tree_info" in keys:
         raise Mistake(
-            f"{path} is a dump of a LightGBM model, which LightGBM cannot load. Save the model with save_model('model.txt')"
+            f"{path} is a dump of a LightGBM model, which LightGBM cannot load. Save the model with "
+            "save_model('model.txt')"
         )
     if isinstance(content, list) and content and "nodeid" in str(content[0])[:500]:
         raise Mistake(
-            f"{path} is a dump of an XGBoost model, which XGBoost cannot load. Save the model with save_model('model.json')"
+            f"{path} is a dump of an XGBoost model, which XGBoost cannot load. Save the model with "
+            "save_model('model.json')"
         )
     raise Mistake(f"{path} is JSON, but no model; {_EXPECTED}")
 
 
-def _load_xgboost(path: Path, missing: float | None) -> Any:
+def _load_xgboost(path: Path, trust: bool, missing: float | None) -> Any:
     """Load a booster, or the scikit-learn wrapper that wrote it: only that uses the trees up to the best round."""
     booster = xgb.Booster(model_file=path)
     written = json.loads(booster.attr("scikit_learn") or "{}")
@@ -171,13 +171,13 @@ def _load_xgboost(path: Path, missing: float | None) -> Any:
     return model
 
 
-def _load_lightgbm(path: Path) -> Any:
+def _load_lightgbm(path: Path, *_: Any) -> Any:
     import lightgbm as lgb
 
     return lgb.Booster(model_file=str(path))
 
 
-def _load_catboost(path: Path) -> Any:
+def _load_catboost(path: Path, *_: Any) -> Any:
     import catboost as cb
 
     with path.open("rb") as file:
@@ -185,7 +185,7 @@ def _load_catboost(path: Path) -> Any:
     return cb.CatBoost().load_model(str(path), format=kind)
 
 
-def _load_skops(path: Path, *, trust: bool) -> Any:
+def _load_skops(path: Path, trust: bool, *_: Any) -> Any:
     import skops.io as sio
 
     types = set(sio.get_untrusted_types(file=path))
@@ -197,7 +197,7 @@ def _load_skops(path: Path, *, trust: bool) -> Any:
     return sio.load(path, trusted=sorted(types))
 
 
-def _load_pickle(path: Path) -> Any:
+def _load_pickle(path: Path, *_: Any) -> Any:
     import joblib
 
     return joblib.load(path)

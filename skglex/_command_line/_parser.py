@@ -61,7 +61,9 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
-def _add(commands: Any, name: str, run: Callable[..., None], text: str, details: str, examples: str) -> ArgumentParser:
+def _add(
+    commands: Any, name: str, run: Callable[..., None], text: str, details: str, examples: str
+) -> ArgumentParser:
     """Add a command with the options that all commands have."""
     examples = "".join(f"  {line.strip()}\n" for line in examples.strip().splitlines())
     parser: ArgumentParser = commands.add_parser(
@@ -74,7 +76,9 @@ def _add(commands: Any, name: str, run: Callable[..., None], text: str, details:
     parser.add_argument("model", metavar="MODEL", type=Path, help="file of the model")
     loading = parser.add_argument_group("reading the files")
     loading.add_argument(
-        "--trust", action="store_true", help="load pickles, and unknown types in skops files: they may run code"
+        "--trust",
+        action="store_true",
+        help="load pickles, and unknown types in skops files: they may run code",
     )
     loading.add_argument(
         "--missing",
@@ -111,8 +115,12 @@ def _add(commands: Any, name: str, run: Callable[..., None], text: str, details:
     work.add_argument("--seed", type=int, default=0, help="of the random draw (default: 0)")
     work.add_argument("--weights", metavar="COLUMN", help="column with the weights of the rows")
     work.add_argument("--n-jobs", type=int, metavar="N", help="threads; -1: all cores (default: one)")
-    work.add_argument("--quiet", "-q", action="store_true", help="write nothing but results, warnings and errors")
-    work.add_argument("--traceback", action="store_true", help="show where an error comes from, for a report of a fault")
+    work.add_argument(
+        "--quiet", "-q", action="store_true", help="write nothing but results, warnings and errors"
+    )
+    work.add_argument(
+        "--traceback", action="store_true", help="show where an error comes from, for a report of a fault"
+    )
     return parser
 
 
@@ -121,7 +129,10 @@ def _add_rows(parser: ArgumentParser, result: str) -> None:
     parser.add_argument("data", metavar="DATA", type=Path, help="table of the rows")
     parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=result)
     parser.add_argument(
-        "--background", type=Path, metavar="FILE", help="table of the rows to average over (default: DATA itself)"
+        "--background",
+        type=Path,
+        metavar="FILE",
+        help="table of the rows to average over (default: DATA itself)",
     )
     parser.add_argument(
         "--keep",
@@ -174,7 +185,9 @@ def _add_report(commands: Any) -> None:
     parser.add_argument(
         "--output", "-o", type=Path, default=Path("report.html"), metavar="FILE", help="default: report.html"
     )
-    parser.add_argument("--target", metavar="COLUMN", help="column with what the model predicts, for its score")
+    parser.add_argument(
+        "--target", metavar="COLUMN", help="column with what the model predicts, for its score"
+    )
     parser.add_argument("--groups", metavar="COLUMN", help="column whose groups of rows are compared")
     parser.add_argument(
         "--remove",
@@ -184,7 +197,9 @@ def _add_report(commands: Any) -> None:
         metavar="COLUMNS",
         help="features that the page offers first to remove; separate names by commas",
     )
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="second model, or table of another period")
+    parser.add_argument(
+        "--compare", type=Path, metavar="FILE", help="second model, or table of another period"
+    )
     parser.add_argument("--title", help="title of the page")
     parser.add_argument("--units", help="unit of the target, such as EUR")
     parser.add_argument(

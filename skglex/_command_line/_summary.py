@@ -39,7 +39,9 @@ def describe_model(loaded: LoadedModel) -> str:
 def describe_components(decomposer: Any, k: int) -> str:
     """Return how much each order explains, and the k strongest features and components."""
     view = explained(decomposer)
-    unit = margin_label(view, None, None, None) + ("" if view.output_labels is None else ", summed over outputs")
+    unit = margin_label(view, None, None, None) + (
+        "" if view.output_labels is None else ", summed over outputs"
+    )
     features, components = feature_importance(decomposer), component_importance(decomposer, k=k)
     return "\n".join(
         [

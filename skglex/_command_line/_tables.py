@@ -18,7 +18,22 @@ _FEATHER = (".feather",)
 _ARROW = (".arrow", ".ipc")
 TABLE_ENDINGS = (*_CSV[:2], *_PARQUET, *_FEATHER, *_ARROW)
 # Texts that count as missing in a CSV file, unless they are the name of a category.
-_MISSING = ("", "NA", "N/A", "n/a", "<NA>", "nan", "NaN", "-nan", "-NaN", "null", "NULL", "None", "#N/A", "#NA")
+_MISSING = (
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "<NA>",
+    "nan",
+    "NaN",
+    "-nan",
+    "-NaN",
+    "null",
+    "NULL",
+    "None",
+    "#N/A",
+    "#NA",
+)
 # A character that no text contains.
 _NO_SEPARATOR = "\x01"
 # Rows of a CSV file whose values tell which columns hold text.
@@ -59,7 +74,8 @@ def read_table(
     ending = table_ending(path)
     if ending not in (*_CSV, *_PARQUET, *_FEATHER, *_ARROW):
         raise Mistake(
-            f"{path} does not say its format: its name must end in one of {', '.join(TABLE_ENDINGS)} (CSV also as .csv.gz)"
+            f"{path} does not say its format: its name must end in one of {', '.join(TABLE_ENDINGS)} (CSV also as "
+            ".csv.gz)"
         )
     pd = import_optional("pandas", "report")
     if ending not in _CSV:
@@ -93,13 +109,17 @@ def _read_columns(pd: Any, path: Path, ending: str) -> Any:
             return pa.ipc.open_stream(source).read_pandas()
 
 
-def _read_csv(pd: Any, path: Path, categories_of: Callable[..., Mapping[str, Any]]) -> tuple[Any, Mapping[str, Any]]:
+def _read_csv(
+    pd: Any, path: Path, categories_of: Callable[..., Mapping[str, Any]]
+) -> tuple[Any, Mapping[str, Any]]:
     """Read a CSV file, whose categories stay the text that they are in the file."""
     line = pd.read_csv(path, nrows=1, header=None, sep=_NO_SEPARATOR, quoting=csv.QUOTE_NONE, dtype=str)
     separator = max(",;\t|", key=str(line.iat[0, 0]).count)
     header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]
     _check_names(list(header), path)
-    first = pd.read_csv(path, sep=separator, nrows=_FIRST_ROWS, keep_default_na=False, na_values=list(_MISSING))
+    first = pd.read_csv(
+        path, sep=separator, nrows=_FIRST_ROWS, keep_default_na=False, na_values=list(_MISSING)
+    )
     names = [str(name) for name in first.columns]
     categories = categories_of(names, {name for name in names if is_text(first[name].dtype)})
     missing = {

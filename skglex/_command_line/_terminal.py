@@ -90,15 +90,14 @@ def bars(title: str, rows: Iterable[tuple[str, float, str]]) -> str:
 
 
 def table(frame: Any) -> str:
-    """Return a data frame as text that is as wide as the terminal; columns that have no room are named below."""
-    room = shutil.get_terminal_size().columns
+    """Return a data frame as text."""
     columns = [_lines_of(str(name), frame[name]) for name in frame.columns]
-    while sum(len(column[0]) + 2 for column in columns) > room and len(columns) > 1:
-        columns.pop()
-    text = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns))
-    if hidden := len(frame.columns) - len(columns):
-        text += f"\n({hidden} more columns; -o FILE writes all of them)"
-    return text
+    return "\n".join("  ".join(cells).rstrip() for cells in zip(*columns))
+
+
+def fits(text: str) -> bool:
+    """Return whether no line of a text is longer than one of the terminal."""
+    return max(map(len, text.splitlines())) <= shutil.get_terminal_size().columns
 
 
 def _lines_of(name: str, values: Any) -> list[str]:
