@@ -71,6 +71,7 @@ def _add(
         help=text,
         description=f"{text[0].upper()}{text[1:]}.\n\n{dedent(details).strip()}\n\n{_MODELS}",
         epilog=f"examples:\n{examples}",
+        usage=f"skglex {name} MODEL {'[DATA]' if name == 'summary' else 'DATA'} [options]",
     )
     parser.set_defaults(run=run)
     parser.add_argument("model", metavar="MODEL", type=Path, help="file of the model")
@@ -144,14 +145,7 @@ def _add_rows(parser: ArgumentParser, result: str) -> None:
     )
 
 
-def _add_groups(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--max-interaction",
-        type=_count,
-        default=2,
-        metavar="N",
-        help="most features in a component; the rest is in the column remainder (default: 2)",
-    )
+def _add_separate(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--separate",
         dest="feature_groups",
@@ -159,6 +153,16 @@ def _add_groups(parser: ArgumentParser) -> None:
         const=None,
         default="auto",
         help="keep columns apart that the preprocessing makes of one raw column, such as those of a one-hot encoder",
+    )
+
+
+def _add_max_interaction(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--max-interaction",
+        type=_count,
+        default=2,
+        metavar="N",
+        help="most features in a component; the rest is in the column remainder (default: 2)",
     )
 
 
@@ -235,7 +239,8 @@ def _add_summary(commands: Any) -> None:
         "--top", type=_count, default=10, metavar="N", help="features and components to show (default: 10)"
     )
     parser.add_argument("--target", metavar="COLUMN", help="column of DATA that is no feature")
-    _add_groups(parser)
+    _add_max_interaction(parser)
+    _add_separate(parser)
 
 
 def _add_components(commands: Any) -> None:
@@ -255,7 +260,8 @@ def _add_components(commands: Any) -> None:
         """,
     )
     _add_rows(parser, "file of all rows and components: .csv, .parquet, .feather or .arrow")
-    _add_groups(parser)
+    _add_max_interaction(parser)
+    _add_separate(parser)
 
 
 def _add_shap(commands: Any) -> None:
@@ -281,7 +287,7 @@ def _add_shap(commands: Any) -> None:
         default="margin",
         help="values of the raw score, or of the probability, price or count (default: margin)",
     )
-    _add_groups(parser)
+    _add_separate(parser)
 
 
 def _add_debias(commands: Any) -> None:
