@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import xgboost as xgb
+from sklearn.pipeline import make_pipeline
 
 from skglex._command_line._columns import (
     ModelColumns,
@@ -22,6 +23,10 @@ from skglex._command_line._columns import (
 from skglex._command_line._model_files import load_model
 from skglex._command_line._tables import read_table
 from skglex._command_line._terminal import Mistake, Progress
+from skglex._readers import steps_of
+
+# Rows that the preprocessing of a model is tried on.
+_TRIED_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,22 @@ def read_rows(
     frame, categories = read_table(path, find_categories)
     if not len(frame):
         raise Mistake(f"{path} has no rows")
-    return Rows(path, frame, to_categories(frame[chosen], categories, columns, loaded.path))
+    X = to_categories(frame[chosen], categories, columns, loaded.path)
+    if columns.raw and not may_lack:
+        _check_preprocessing(loaded, X, path)
+    return Rows(path, frame, X)
+
+
+def _check_preprocessing(loaded: LoadedModel, X: Any, path: Path) -> None:
+    """Raise a Mistake if the preprocessing of the model does not take the first rows."""
+    *steps, _ = steps_of(loaded.model)
+    try:
+        make_pipeline(*steps).transform(X.iloc[:_TRIED_ROWS])
+    except Exception as error:
+        raise Mistake(
+            f"the preprocessing of {loaded.path} does not take the rows of {path}: {error}. The columns must have the "
+            "types of the training data, which Parquet keeps and CSV does not"
+        ) from error
 
 
 def draw(rows: Rows, n: int | None, seed: int, say: Progress) -> Rows:

@@ -117,13 +117,11 @@ def _read_csv(
     separator = max(",;\t|", key=str(line.iat[0, 0]).count)
     header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]
     _check_names(list(header), path)
-    first = pd.read_csv(
-        path, sep=separator, nrows=_FIRST_ROWS, keep_default_na=False, na_values=list(_MISSING)
-    )
-    names = [str(name) for name in first.columns]
-    categories = categories_of(names, {name for name in names if is_text(first[name].dtype)})
+    first = pd.read_csv(path, sep=separator, nrows=_FIRST_ROWS, dtype=str, keep_default_na=False)
+    names = list(first.columns)
+    categories = categories_of(names, {name for name in names if _holds_text(first[name])})
     missing = {
-        name: [text for text in _MISSING if text not in _texts(categories.get(name))] for name in names
+        name: _missing_texts(categories[name]) if name in categories else list(_MISSING) for name in names
     }
     frame = pd.read_csv(
         path,
@@ -136,8 +134,24 @@ def _read_csv(
     return frame, categories
 
 
-def _texts(categories: Any) -> set[str]:
-    return set() if categories is None else {str(value) for value in categories}
+def _holds_text(column: Any) -> bool:
+    """Return whether some values are no numbers, or would lose zeros if they became some, as "01"."""
+    for value in set(column) - set(_MISSING):
+        try:
+            float(value)
+        except ValueError:
+            return True
+        if len(value) > 1 and value[0] == "0" and value.isdecimal():
+            return True
+    return False
+
+
+def _missing_texts(categories: Any) -> list[str]:
+    """Return the texts that are missing in a column of categories: none that is a category, or may be one."""
+    if categories is None:  # The model does not tell its categories.
+        return [""]
+    known = {str(value) for value in categories}
+    return [text for text in _MISSING if text not in known]
 
 
 def _check_names(names: Sequence[str], path: Path) -> None:

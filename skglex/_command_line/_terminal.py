@@ -56,6 +56,7 @@ def warnings_in_one_line() -> Iterator[None]:
             print(f"skglex: warning: {text}", file=sys.stderr, flush=True)
 
     with warnings.catch_warnings():
+        warnings.simplefilter("always")
         for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
             warnings.simplefilter("ignore", category)
         # A model that was trained on an array gets the columns of a table.
