@@ -197,7 +197,7 @@ def _decompose(loaded: LoadedModel, background: Rows, args: Namespace, say: Prog
         loaded.model,
         weighting=args.weighting,
         max_interaction=getattr(args, "max_interaction", 2),
-        feature_groups=getattr(args, "feature_groups", None),
+        feature_groups=args.feature_groups,
         prefit=True,
         missing=loaded.missing,
         n_jobs=args.n_jobs,

@@ -16,6 +16,7 @@ from skglex._command_line._columns import (
     ModelColumns,
     choose_columns,
     columns_of,
+    is_text,
     positions_of_categories,
     require_columns,
     to_categories,
@@ -143,14 +144,14 @@ def draw(rows: Rows, n: int | None, seed: int, say: Progress) -> Rows:
 
 
 def column_of(rows: Rows, name: str | None) -> Any:
-    """Return a column that an option names as an array; None if it names none."""
-    return None if name is None else rows.frame[name].to_numpy()
+    """Return a column that an option names; None if it names none."""
+    return None if name is None else rows.frame[name]
 
 
 def weights_of(rows: Rows, args: Namespace) -> Any:
     """Return the weights of rows, or None."""
     weights = column_of(rows, args.weights)
-    if weights is not None and weights.dtype.kind not in "biuf":
+    if weights is not None and is_text(weights.dtype):
         raise Mistake(f"--weights names {args.weights!r}, which holds no numbers, in {rows.path}")
     return weights
 
@@ -158,13 +159,13 @@ def weights_of(rows: Rows, args: Namespace) -> Any:
 def target_of(rows: Rows, loaded: LoadedModel, name: str | None, say: Progress) -> Any:
     """Return the target; texts of classes that the model only numbers become numbers, in alphabetical order."""
     target = column_of(rows, name)
-    if target is None or target.dtype.kind in "biuf":
+    if target is None or not is_text(target.dtype):
         return target
     classes = getattr(loaded.model, "classes_", [0, 1])
     if isinstance(loaded.model, xgb.Booster) or np.asarray(classes).dtype.kind in "biuf":
-        found = sorted({str(value) for value in target})
+        found = sorted(target.astype(str).unique())
         if len(found) == len(classes):
             pairs = ", ".join(f"{text!r} as {number}" for text, number in zip(found, classes))
             say(f"the model numbers its classes: {name} takes {pairs}")
-            return np.array([classes[found.index(str(value))] for value in target])
+            return target.astype(str).map(dict(zip(found, classes)))
     return target

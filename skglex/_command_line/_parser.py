@@ -216,6 +216,7 @@ def _add_report(commands: Any) -> None:
         metavar="N",
         help="rows on the page for probabilities and for SHAP values of changed rows, only as bins (default: 200)",
     )
+    _add_separate(parser)
 
 
 def _add_summary(commands: Any) -> None:
