@@ -143,14 +143,14 @@ def summary(args: Namespace, say: Progress) -> None:
 
 def report(args: Namespace, say: Progress) -> None:
     """Write the explorer: one HTML file."""
-    import skglex
+    from skglex._explorer import report as write_report
 
     check_output(args.output, (".html", ".htm"), [args.model, args.data])
     loaded = read_model(args.model, args, say)
     rows = draw(read_rows(args.data, loaded, args, say), args.sample, args.seed, say)
     require_columns(args.remove, list(rows.X.columns), rows.path, "--remove")
     decomposer = _decompose(loaded, rows, args, say)
-    skglex.report(
+    write_report(
         decomposer,
         rows.X,
         target_of(rows, loaded, args.target, say),

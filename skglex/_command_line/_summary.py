@@ -7,10 +7,9 @@ from typing import Any
 
 from skglex._command_line._inputs import LoadedModel
 from skglex._command_line._terminal import bars, number
-from skglex._decomposition import explained
+from skglex._decomposition import explained, margin_label
 from skglex._readers import steps_of
 from skglex.inspection import component_importance, feature_importance, interaction_strength
-from skglex.plotting import margin_label
 
 _ORDERS = {1: "main effects", 2: "pairs", 3: "triples"}
 # Outputs whose orders are shown.

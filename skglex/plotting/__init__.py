@@ -5,7 +5,6 @@ from skglex.plotting._component_display import ComponentDisplay
 from skglex.plotting._importance_display import ImportanceDisplay
 from skglex.plotting._parts_display import PartsDisplay
 from skglex.plotting._shap_display import ShapDisplay
-from skglex.plotting._style import margin_label as margin_label
 from skglex.plotting._survival_display import SurvivalDisplay
 from skglex.plotting._waterfall_display import WaterfallDisplay
 
