@@ -14,6 +14,7 @@ from skglex._command_line._columns import require_columns
 from skglex._command_line._inputs import (
     LoadedModel,
     Rows,
+    as_one_kind,
     column_of,
     draw,
     read_model,
@@ -146,10 +147,18 @@ def report(args: Namespace, say: Progress) -> None:
     from skglex._explorer import report as write_report
 
     check_output(args.output, (".html", ".htm"), [args.model, args.data])
-    loaded = read_model(args.model, args, say)
+    loaded, other = read_model(args.model, args, say), None
+    if args.compare is not None and is_model_file(args.compare):
+        loaded, other = as_one_kind(loaded, read_model(args.compare, args, say))
     rows = draw(read_rows(args.data, loaded, args, say), args.sample, args.seed, say)
     require_columns(args.remove, list(rows.X.columns), rows.path, "--remove")
     decomposer = _decompose(loaded, rows, args, say)
+    if other is not None:
+        compared: Any = _decompose(other, rows, args, say)
+    elif args.compare is not None:
+        compared = draw(read_rows(args.compare, loaded, args, say), args.sample, args.seed, say).X
+    else:
+        compared = None
     write_report(
         decomposer,
         rows.X,
@@ -157,24 +166,16 @@ def report(args: Namespace, say: Progress) -> None:
         sample_weight=weights_of(rows, args),
         groups=column_of(rows, args.groups),
         remove=args.remove or None,
-        compare=_compared(loaded, rows, args, say),
+        compare=compared,
         title=args.title,
         units=args.units,
         max_rows=args.max_rows,
         background_rows=args.background_rows,
         path=args.output,
     )
-    size = args.output.stat().st_size / 2**20
-    say(f"wrote {args.output} ({size:.1f} MB). Open it in a browser; nothing else is needed")
-
-
-def _compared(loaded: LoadedModel, rows: Rows, args: Namespace, say: Progress) -> Any:
-    """Return the second model, or the second table, of a comparison."""
-    if args.compare is None:
-        return None
-    if is_model_file(args.compare):
-        return _decompose(read_model(args.compare, args, say), rows, args, say)
-    return draw(read_rows(args.compare, loaded, args, say), args.sample, args.seed, say).X
+    size = args.output.stat().st_size
+    text = f"{size / 2**20:.1f} MB" if size > 2**20 else f"{size // 2**10} kB"
+    say(f"wrote {args.output} ({text}). Open it in a browser; nothing else is needed")
 
 
 def _read(

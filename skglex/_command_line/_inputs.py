@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from skglex._command_line._columns import (
 from skglex._command_line._model_files import load_model
 from skglex._command_line._tables import read_table
 from skglex._command_line._terminal import Mistake, Progress
-from skglex._readers import steps_of
+from skglex._readers import steps_of, trees_used_by_predict
 
 # Rows that the preprocessing of a model is tried on.
 _TRIED_ROWS = 20
@@ -89,6 +89,23 @@ def read_model(path: Path, args: Namespace, say: Progress) -> LoadedModel:
                 f"{type(model).__module__.partition('.')[0]}"
             )
     return LoadedModel(path, model, columns, missing)
+
+
+def as_one_kind(first: LoadedModel, second: LoadedModel) -> tuple[LoadedModel, LoadedModel]:
+    """Return two models to compare; if only one has classes, an XGBoost classifier counts as its booster.
+
+    Files of LightGBM, and of boosters, do not say that the model is a classifier.
+    """
+    if hasattr(first.model, "classes_") == hasattr(second.model, "classes_"):
+        return first, second
+
+    def without_classes(loaded: LoadedModel) -> LoadedModel:
+        if not isinstance(loaded.model, xgb.XGBClassifier):
+            return loaded
+        booster = trees_used_by_predict(loaded.model)
+        return replace(loaded, model=booster, columns=columns_of(booster), missing=loaded.model.missing)
+
+    return without_classes(first), without_classes(second)
 
 
 def read_rows(

@@ -204,3 +204,50 @@ def test_summary(run):
     assert sum(shares) == pytest.approx(100, abs=0.3)
     assert [len(part.strip().splitlines()) for part in (features, components)] == [4, 4]
     assert "probability" in features
+
+
+def test_report(run, tmp_path):
+    path = tmp_path / "report.html"
+    options = [
+        "--target",
+        "bought",
+        "--groups",
+        "sex",
+        "--remove",
+        "sex",
+        "--title",
+        "A shop",
+        "--sample",
+        150,
+    ]
+    done = run("report", "wrapper.json", "rows.csv", "-o", path, *options, "--max-rows", 20)
+    assert done.code == 0, done.err
+    assert done.err.splitlines()[-1].startswith(f"skglex: wrote {path} (")
+    assert "<title>A shop" in path.read_text(encoding="utf-8")
+    done = run("report", "pipeline.joblib.gz", "rows.csv", "-o", path, "--trust", "--compare", "rows.csv")
+    assert done.code == 0, done.err
+
+
+def test_report_compares_models_of_two_libraries(files, run, tmp_path):
+    if "light.txt" not in files.margins:
+        pytest.skip("LightGBM is not installed")
+    X, y = files.frame[["age", "zone"]], files.frame["bought"]
+    import lightgbm as lgb
+
+    xgb.XGBClassifier(n_estimators=2).fit(X, y).save_model(tmp_path / "a.json")
+    booster = lgb.train({"objective": "binary", "verbose": -1}, lgb.Dataset(X, y), 2)
+    booster.save_model(tmp_path / "b.txt")
+    for first, second in [("a.json", "b.txt"), ("b.txt", "a.json")]:
+        options = ["-o", tmp_path / "report.html", "--compare", tmp_path / second]
+        done = run("report", tmp_path / first, "rows.csv", *options)
+        assert done.code == 0, done.err
+
+
+def test_texts_of_classes_become_numbers(files, run, tmp_path):
+    files.frame.assign(bought=files.frame["bought"].map({0: "no", 1: "yes"})).to_csv(
+        tmp_path / "r.csv", index=False
+    )
+    options = ["-o", tmp_path / "report.html", "--target", "bought"]
+    done = run("report", "wrapper.json", tmp_path / "r.csv", *options)
+    assert done.code == 0, done.err
+    assert "bought takes 'no' as 0, 'yes' as 1" in done.err
