@@ -1,7 +1,7 @@
 """Make all figures and tables of the paper: ``python -m examples.paper``.
 
-Run it in the root of the repository. It writes ``docs/method/paper.rst`` and its figures, in about five minutes on two cores.
-``--quick`` uses fewer rows, seeds and sizes, to check that everything runs.
+Run it in the root of the repository. It writes ``docs/method/paper.rst`` and its figures, in about five minutes on two
+cores. ``--quick`` uses fewer rows, seeds and sizes, to check that everything runs.
 """
 
 from __future__ import annotations

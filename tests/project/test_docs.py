@@ -132,7 +132,7 @@ def test_contributing_explains_the_layers():
 
 
 def test_listed_types_exist():
-    """docs/how_to/persistence.rst lists types to trust; some are relative to the package at the beginning of their line."""
+    """The page lists types to trust; some are relative to the package at the beginning of their line."""
     page = (ROOT / "docs" / "how_to" / "persistence.rst").read_text(encoding="utf-8")
     names = []
     for item in re.findall(r"(?ms)^\* (``skglex\..*?)(?=\n\*|\n\n)", page):
