@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-LIBRARIES = ("shapiq", "interpret", "fairlearn", "explainerdashboard")
+LIBRARIES = ("shapiq", "interpret", "fairlearn", "explainerdashboard", "sksurv")
 OPTIONAL = {doctest.register_optionflag(f"NEEDS_{name.upper()}"): name for name in LIBRARIES}
 
 
