@@ -5,8 +5,8 @@
     python tools/release.py --no-tests           # a few minutes: build, install, and the commands
     python tools/release.py --keep dist          # keep the two files
 
-A wheel must hold all that the package needs and nothing else, an sdist all that builds and tests it. In each
-environment the wheel is installed with the extra ``report``; the commands run on models that are trained there. Then the
+A wheel must hold all that the package needs and nothing else, an sdist all that builds and tests it. In each empty
+environment the wheel is installed with the extra ``report``, and the commands run on models trained there. Then the
 tests of the sdist run against the installed package, in a folder where the source of the package is not. The last
 environment installs the sdist.
 """
