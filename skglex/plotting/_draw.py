@@ -370,7 +370,7 @@ def draw_scale(ax: Any, view: AxisView, which: str, names: Names) -> None:
         return
     centre, word = float(np.mean(view.missing_span)), view.axis.missing_label
     write = axis.get_major_formatter() if power else lambda tick, _: f"{tick:g}".replace("-", "−")
-    ticks = MaxNLocator(min(n_ticks, 4)).tick_values(low, high)
+    ticks = np.asarray(MaxNLocator(min(n_ticks, 4)).tick_values(low, high))
     labels = [write(tick, None) for tick in ticks]
     # A tick next to the place of missing values would touch their label.
     sizes = np.array([len(label) + len(word) for label in labels]) * 3.1 if which == "x" else 12.0

@@ -154,8 +154,11 @@ class PartsDisplay:
             ax.plot(total, position, "D", ms=4, mfc="white", mec="black", lw=0, label="sum", zorder=3)
         ax.axvline(0, color="0.4", lw=0.8, zorder=1)
         span = float(ends[1].min(initial=0)), float(ends[0].max(initial=0))
-        values = total, np.where(total > 0, *ends)
-        finish_bar_axes(ax, labels, span, label=f"difference of the mean {self.label}", values=values)
+        label, written = (
+            f"difference of the mean {self.label}",
+            (total, np.where(total > 0, ends[0], ends[1])),
+        )
+        finish_bar_axes(ax, labels, span, label=label, values=written)
         title = "\n".join(map(plain_text, fold(self.title, 44)))
         ax.set_title(title, loc="left", fontsize="medium")
         if n_parts > 1:

@@ -217,8 +217,8 @@ class ShapDisplay:
         title = ax.get_title(loc="left")
         handles, labels = ax.get_legend_handles_labels()
         if handles:
-            by_levels = self.colour_by is not None and self.colour_by[0].levels
-            heading = names.write(f"{self.colour_by[0].feature}:", 44) if by_levels else ""
+            other = None if self.colour_by is None else self.colour_by[0]
+            heading = names.write(f"{other.feature}:", 44) if other is not None and other.levels else ""
             legend_above(ax, handles, labels, title=title, heading=heading)
         if own_figure:
             names.explain(self.figure_)

@@ -16,7 +16,7 @@ X = np.random.default_rng(0).normal(size=(300, 3))
 SCORE = X[:, 0] + X[:, 1] * X[:, 2]
 NAMES = np.array(["no", "yes"])[(SCORE > 0).astype(int)]
 LEVELS = np.array(["low", "mid", "top"])[np.digitize(SCORE, [-0.5, 0.5])]
-SMALL = {"n_estimators": 5, "max_depth": 3}
+SMALL = {"n_estimators": 5, "max_depth": 3, "random_state": 0}
 
 # The model, the output, the word without and with a target.
 CASES = {
