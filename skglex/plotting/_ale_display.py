@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import as_text, explained
+from skglex._decomposition import AxisCells, Rows, as_text, cells_of_axis, explained, margin_label
 from skglex.inspection import ale
-from skglex.plotting._axis_cells import AxisCells, Rows, cells_of_axis
 from skglex.plotting._axis_view import AxisView, view_axis, view_levels
 from skglex.plotting._panels import Panel, new_panel
 from skglex.plotting._panels_display import PanelsDisplay
-from skglex.plotting._style import margin_label, require_matplotlib
+from skglex.plotting._style import require_matplotlib
 
 
 class AleDisplay(PanelsDisplay):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.plotting._axis_cells import MAX_LEVELS, AxisCells, Rows
+from skglex._decomposition import MAX_LEVELS, AxisCells, Rows
 from skglex.plotting._style import number
 
 # Fewer rows do not show reliably which range a feature has, and whether all its values are integers.

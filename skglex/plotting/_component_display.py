@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from skglex._decomposition import explained
+from skglex._decomposition import Rows, explained, has_axes, margin_label
 from skglex._response import on_response
 from skglex.components import Component
-from skglex.plotting._axis_cells import Rows, has_axes
 from skglex.plotting._merged_axes import make_models_panel
 from skglex.plotting._panels import Panel, make_panels
 from skglex.plotting._panels_display import PanelsDisplay
-from skglex.plotting._style import margin_label, require_matplotlib
+from skglex.plotting._style import require_matplotlib
 
 
 class ComponentDisplay(PanelsDisplay):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained, sum_by_feature_and_order
+from skglex._decomposition import Explained, explained, margin_label, sum_by_feature_and_order
 from skglex._response import on_response
 from skglex._utils import budgets
 from skglex.plotting._draw import legend_above
@@ -17,7 +17,6 @@ from skglex.plotting._style import (
     Names,
     label_width,
     make_axes,
-    margin_label,
     plain_text,
     remove_frame,
     require_matplotlib,

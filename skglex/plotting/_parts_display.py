@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import explained
+from skglex._decomposition import explained, margin_label
 from skglex.plotting._draw import legend_above
 from skglex.plotting._style import (
     COLOURS,
     Names,
     label_width,
     make_axes,
-    margin_label,
     number,
     plain_text,
     remove_frame,

@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained
-from skglex._response import on_response
-from skglex.plotting._axis_cells import (
+from skglex._decomposition import (
     AxisCells,
+    Explained,
     Rows,
     cells_of_component,
     cells_of_player,
     component_values,
+    explained,
+    margin_label,
     response_values,
 )
+from skglex._response import on_response
 from skglex.plotting._axis_view import AxisView, view_axis
 from skglex.plotting._draw import (
     draw_background,
@@ -29,7 +31,6 @@ from skglex.plotting._style import (
     COLOURS,
     Names,
     make_axes,
-    margin_label,
     plain_text,
     remove_frame,
     require_matplotlib,

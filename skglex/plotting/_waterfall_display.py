@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained, row_values
+from skglex._decomposition import Explained, explained, margin_label, row_values
 from skglex._input import take_rows
 from skglex._response import on_response, split_link
 from skglex.plotting._style import (
@@ -17,7 +17,6 @@ from skglex.plotting._style import (
     Names,
     label_width,
     make_axes,
-    margin_label,
     number,
     plain_text,
     remove_frame,

@@ -10,8 +10,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import GlexDecomposer
+from skglex._decomposition import Rows, cells_of_component
 from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
-from skglex.plotting._axis_cells import Rows, cells_of_component
 from tests.plotting.drawn import bars, stairs
 from tests.support.small_models import newer_xgboost
 

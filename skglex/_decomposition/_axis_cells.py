@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, OneHot, as_text, explained, name_values, one_hot_columns
+from skglex._decomposition._explained import Explained, explained
+from skglex._decomposition._raw_units import to_raw_units
+from skglex._decomposition._row_values import OneHot, as_text, name_values, one_hot_columns
 from skglex._input import InputSpec, Origin, column_values, raw_column, take_rows
 from skglex._utils import budgets
 from skglex.components import Axis, Component, bins_along
-from skglex.plotting._raw_units import to_raw_units
 
 # A raw column with more numbers than this is drawn to scale.
 MAX_LEVELS = 5
