@@ -49,15 +49,20 @@ function tickWriter(ticks) {
  */
 function layOutAxis(feature, tableAxis, [start, end], { wanted = 5, missingWidth = 26 } = {}) {
   const direction = Math.sign(end - start) || 1;
-  const count = tableAxis.labels.length;
-  const missing = tableAxis.missing;
-  const hasMissing = missing !== null;
+  const hasMissing = tableAxis.missing !== null;
+  const count = shownBins(feature, tableAxis) - (hasMissing ? 1 : 0);
   const room = hasMissing ? Math.min(missingWidth, Math.abs(end - start) / 6) : 0;
   const stop = hasMissing ? end - direction * (room + 8) : end;
   const shared = { feature, tableAxis, start, end, missing: hasMissing ? { start: end - direction * room, end } : null };
-  return feature.kind === "category"
-    ? layOutCategories(shared, count - (hasMissing ? 1 : 0), start, stop)
-    : layOutNumbers(shared, count - (hasMissing ? 1 : 0), start, stop, wanted);
+  return feature.kind === "number"
+    ? layOutNumbers(shared, count, start, stop, wanted)
+    : layOutCategories(shared, count, start, stop);
+}
+
+/** Return how many bins of an axis have a place in a picture; they come first, and that of missing values is the last of them. */
+function shownBins(feature, tableAxis) {
+  if (feature.kind === "combination") return tableAxis.labels.length;
+  return tableAxis.starts.filter((cell) => cell < feature.nOnAxis).length;
 }
 
 /** Give each category a cell of the same width. */
@@ -71,7 +76,7 @@ function layOutCategories(shared, count, start, stop) {
 /** Put the bins of a number at their values. */
 function layOutNumbers(shared, count, start, stop, wanted) {
   const { feature, tableAxis } = shared;
-  const domain = numberDomain(feature, tableAxis);
+  const domain = numberDomain(feature);
   const scale = linearScale(domain, [start, stop]);
   const place = (value) => scale(Math.min(domain[1], Math.max(domain[0], value)));
   const bins = binsOf(shared, count, (i) => [place(tableAxis.edges[i - 1] ?? -Infinity), place(tableAxis.edges[i] ?? Infinity)]);
@@ -81,10 +86,9 @@ function layOutNumbers(shared, count, start, stop, wanted) {
 }
 
 /** Return the range of values that the picture of a number shows. */
-function numberDomain(feature, tableAxis) {
-  const edges = tableAxis.edges;
-  let low = feature.min ?? edges[0] ?? 0;
-  let high = feature.max ?? edges[edges.length - 1] ?? 1;
+function numberDomain(feature) {
+  let low = feature.min;
+  let high = feature.max;
   if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
   return [low, high];
 }
@@ -96,7 +100,7 @@ function binsOf(shared, count, limits) {
     const [start, end] = limits(i);
     return { start, end, label: tableAxis.labels[i], isMissing: false };
   });
-  if (missing) bins.push({ start: missing.start, end: missing.end, label: "missing", isMissing: true });
+  if (missing) bins.push({ start: missing.start, end: missing.end, label: tableAxis.labels[tableAxis.missing], isMissing: true });
   return bins;
 }
 
@@ -114,7 +118,7 @@ function binAt(axis, place) {
  */
 function histogramOf(axis, strips = 48) {
   const shares = axis.tableAxis.share;
-  if (axis.kind === "category") return axis.bins.map((bin, i) => ({ ...bin, share: shares[i] ?? 0 }));
+  if (axis.kind !== "number") return axis.bins.map((bin, i) => ({ ...bin, share: shares[i] ?? 0 }));
   const inner = axis.bins.filter((bin) => !bin.isMissing);
   const [from, to] = [inner[0].start, inner[inner.length - 1].end];
   const width = (to - from) / strips;

@@ -15,7 +15,7 @@ const CURVE_MARGIN = { top: 10, right: 12, bottom: 40, left: 8 };
  * @param {Figure} figure - Says what the pointer is at.
  */
 function curveChart(width, what, figure) {
-  return what.feature.kind === "category" ? categoryChart(width, what, figure) : stepChart(width, what, figure);
+  return what.feature.kind === "number" ? stepChart(width, what, figure) : categoryChart(width, what, figure);
 }
 
 /** Draw steps over the values of a number. */
@@ -87,7 +87,7 @@ function bottomTicks(axis, line, baseline) {
 /** Draw one horizontal bar per category, and how frequent it is. */
 function categoryChart(width, { feature, axis, lines, unit, base, marked = null }, figure) {
   const rowHeight = lines.length > 1 ? 34 : 26;
-  const texts = axis.labels.map((_, i) => (i === axis.missing ? "missing" : axis.labels[i]));
+  const texts = axis.labels.slice(0, shownBins(feature, axis));
   const nameWidth = Math.min(Math.max(...texts.map((text) => textWidth(text))) + 12, width * 0.36);
   const shareWidth = width < 480 ? 44 : 90;
   const domain = niceDomain(lines.flatMap((line) => Array.from(line.values)), base === null ? [] : [base]);
@@ -153,7 +153,6 @@ function followPointer(svg, axis, say, [near, far]) {
 /** Say the values of a bin below the figure. */
 function sayBin(figure, feature, axis, lines, unit, i) {
   if (i < 0) { figure.say(""); return; }
-  const name = i === axis.missing ? "missing" : axis.labels[i];
   const values = lines.map((line) => `${lines.length > 1 ? `${line.name}: ` : ""}${line.write(line.values[i])}`).join(" · ");
-  figure.say(`${feature.name} ${name}: ${values} · ${formatShare(axis.share[i])} of the rows`);
+  figure.say(`${feature.name} ${axis.labels[i]}: ${values} · ${formatShare(axis.share[i])} of the rows`);
 }

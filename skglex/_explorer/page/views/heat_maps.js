@@ -36,14 +36,14 @@ function colourScale(values, base) {
  * @param {Iterable<number>} what.reach - Values that fix the colours, so that slices are comparable.
  */
 function heatMap(width, { features, axes, valueAt, unit, base, marked = null, reach }, figure) {
-  const names = features[1].kind === "category" ? axes[1].labels : [];
+  const names = features[1].kind === "number" ? [] : axes[1].labels.slice(0, shownBins(features[1], axes[1]));
   const left = Math.min(width * 0.34, Math.max(52, ...names.map((name) => textWidth(name) + 14)));
   const cellHeight = names.length ? Math.max(22, Math.min(48, 300 / names.length)) : 0;
-  const plotHeight = names.length ? cellHeight * axes[1].labels.length : Math.round(Math.max(230, Math.min(360, width * 0.5)));
+  const plotHeight = names.length ? cellHeight * names.length : Math.round(Math.max(230, Math.min(360, width * 0.5)));
   const [top, right] = [24, width - 10];
   const across = layOutAxis(features[0], axes[0], [left, right], { wanted: Math.max(3, width / 120) });
   const up = layOutAxis(features[1], axes[1], names.length ? [top, top + plotHeight] : [top + plotHeight, top], { wanted: 5, missingWidth: 22 });
-  const bottomRoom = across.kind === "category" ? categoryLabelRoom(across) : 20;
+  const bottomRoom = across.kind !== "number" ? categoryLabelRoom(across) : 20;
   const height = top + plotHeight + bottomRoom + 66;
   const svg = emptyChart(width, height);
   const colour = colourScale(reach, base);
@@ -127,7 +127,7 @@ function categoryLabelRoom(axis) {
 
 /** Return whether the names of categories need to be turned. */
 function areTurned(axis) {
-  return axis.kind === "category" && axis.ticks.some((tick) => textWidth(tick.text) > Math.abs(axis.step) - 6);
+  return axis.kind !== "number" && axis.ticks.some((tick) => textWidth(tick.text) > Math.abs(axis.step) - 6);
 }
 
 /** Write the values of the axis that runs to the right. */
@@ -184,6 +184,6 @@ function followCells(svg, across, up, say) {
 /** Say the value of a cell below the figure. */
 function sayCell(figure, features, axes, cell, valueAt, unit) {
   if (cell[0] < 0) { figure.say(""); return; }
-  const places = features.map((feature, k) => `${feature.name} ${cell[k] === axes[k].missing ? "missing" : axes[k].labels[cell[k]]}`);
+  const places = features.map((feature, k) => `${feature.name} ${axes[k].labels[cell[k]]}`);
   figure.say(`${places.join(", ")}: ${unit.write(valueAt(...cell))}`);
 }
