@@ -4,6 +4,10 @@ import shutil
 
 import pytest
 
+OPEN = """async () => {
+    window.engine = await openModel(JSON.parse(document.getElementById("payload").textContent));
+}"""
+
 
 @pytest.fixture(scope="session")
 def chromium():
