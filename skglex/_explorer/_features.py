@@ -186,7 +186,9 @@ def _unseen(feature: PageFeature, view: Explained) -> int | None:
 def _cell_of_unknown(feature: PageFeature, view: Explained, position: int | None) -> int | None:
     """Return the cell of a raw value that the preprocessing was not fitted on; None if it refuses the value."""
     row = view.fitted.row
-    if position is None or not (hasattr(row, "iloc") or getattr(row, "dtype", None) == object):
+    if position is None or not (
+        hasattr(row, "iloc") or getattr(getattr(row, "dtype", None), "kind", "") == "O"
+    ):
         return None
     row = row.copy()
     unknown = np.array([_UNKNOWN], dtype=object)
