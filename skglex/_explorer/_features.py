@@ -220,19 +220,31 @@ def _numbers(axis: AxisCells, feature: PageFeature, view: Explained, rows: Rows 
         numbers = np.where(axis.find(rows) == axis.missing, np.nan, axis.numbers(rows))
         numbers = np.sort(numbers[np.isfinite(numbers)])
     if len(numbers) > 2 * FEWEST_ROWS:
-        # The extreme values of a feature belong to single rows, so the ends are the fifth of each side.
-        inner = numbers[FEWEST_ROWS - 1 : 1 - FEWEST_ROWS]
-        facts["quantiles"] = np.quantile(inner, np.linspace(0, 1, 21), method="nearest").tolist()
-        facts["typical"] = facts["quantiles"][10]
         facts["step"] = 1 if bool((numbers == np.round(numbers)).all()) else None
-    ends = [*facts["quantiles"], *(e for e in facts_edges(axis) if abs(e) < 1e100)]
+        facts["quantiles"] = _rounded_quantiles(numbers, facts["step"])
+        facts["typical"] = facts["quantiles"][10]
+    ends = [*facts["quantiles"], *(e for e in _edges(axis) if abs(e) < 1e100)]
     facts["min"], facts["max"] = (min(ends), max(ends)) if ends else (0.0, 1.0)
     if facts["typical"] is None:
         facts["typical"] = ends[len(ends) // 2] if ends else 0.0
     return facts
 
 
-def facts_edges(axis: AxisCells) -> list[float]:
+def _rounded_quantiles(numbers: NDArray[np.float64], step: int | None) -> list[float]:
+    """Return 21 quantiles of sorted numbers that tell no number of a single row.
+
+    The ends are the fifth number of each side, and the quantiles are rounded to whole numbers or to a thousandth of the
+    range.
+    """
+    inner = numbers[FEWEST_ROWS - 1 : 1 - FEWEST_ROWS]
+    quantiles = np.quantile(inner, np.linspace(0, 1, 21))
+    digits = 0
+    if step is None and inner[-1] > inner[0]:
+        digits = 3 - int(np.floor(np.log10(inner[-1] - inner[0])))
+    return [float(round(value, digits)) for value in quantiles.tolist()]
+
+
+def _edges(axis: AxisCells) -> list[float]:
     """Return the edges of an axis of numbers."""
     return [] if axis.edges is None else np.asarray(axis.edges, np.float64).tolist()
 

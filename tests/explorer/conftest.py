@@ -26,19 +26,21 @@ def chromium():
 def open_report(chromium, tmp_path_factory):
     """Return a function that opens a report; its page must not complain, and must not load anything.
 
-    The page has the model as ``engine``. Reports that come with a name are opened once.
+    The page has the model as ``engine``. Reports that come with a name are opened once. A page that is not ``watched``
+    may complain.
     """
     folder, kept, complaints = tmp_path_factory.mktemp("reports"), {}, []
 
-    def open_page(make_report, name=None):
+    def open_page(make_report, name=None, *, watched=True):
         if name in kept:
             return kept[name]
         page = chromium.new_page()
-        page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        file = make_report().save(folder / f"report{len(folder.parts)}{name}.html")
+        file = make_report().save(folder / f"report{len(list(folder.iterdir()))}.html")
         own = (file.as_uri(), "blob:", "data:")
-        page.on("request", lambda request: request.url.startswith(own) or complaints.append(request.url))
+        if watched:
+            page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("request", lambda request: request.url.startswith(own) or complaints.append(request.url))
         page.goto(file.as_uri())
         page.evaluate(OPEN)
         assert not complaints
