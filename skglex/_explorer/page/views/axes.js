@@ -76,21 +76,30 @@ function layOutCategories(shared, count, start, stop) {
 /** Put the bins of a number at their values. */
 function layOutNumbers(shared, count, start, stop, wanted) {
   const { feature, tableAxis } = shared;
-  const domain = numberDomain(feature);
+  const domain = numberDomain(feature, tableAxis);
   const scale = linearScale(domain, [start, stop]);
-  const place = (value) => scale(Math.min(domain[1], Math.max(domain[0], value)));
+  // A whole number stands in the middle of its bin.
+  const edgeOf = (value) => (feature.step === 1 && isFinite(value) ? Math.ceil(value) - 0.5 : value);
+  const place = (value) => scale(Math.min(domain[1], Math.max(domain[0], edgeOf(value))));
   const bins = binsOf(shared, count, (i) => [place(tableAxis.edges[i - 1] ?? -Infinity), place(tableAxis.edges[i] ?? Infinity)]);
-  const values = ticksOf(domain, wanted);
+  const values = ticksOf(domain, wanted).filter((value) => feature.step !== 1 || Number.isInteger(value));
   const write = tickWriter(values);
   return { ...shared, kind: "number", bins, scale, ticks: values.map((value) => ({ at: scale(value), text: write(value) })) };
 }
 
-/** Return the range of values that the picture of a number shows. */
-function numberDomain(feature) {
-  let low = feature.min;
-  let high = feature.max;
-  if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
-  return [low, high];
+/** Return the range of values that the picture of a number shows; no bin is without width. */
+function numberDomain(feature, tableAxis) {
+  const { min, max } = feature;
+  if (feature.step === 1 || !(max > min)) return [min - 0.5, max + 0.5];
+  const edges = tableAxis.edges.filter((edge) => edge >= min && edge <= max);
+  const room = (max - min) * 0.02;
+  return [edges[0] <= min ? min - room : min, edges[edges.length - 1] >= max ? max + room : max];
+}
+
+/** Return the feature and its axis without the bin of missing values, where no row of the background has any. */
+function withoutEmptyMissing(feature, axis) {
+  if (axis.missing === null || axis.share[axis.missing] > 0) return { feature, axis };
+  return { feature: { ...feature, nOnAxis: feature.nOnAxis - 1 }, axis: { ...axis, missing: null } };
 }
 
 /** Make the list of bins, the one of missing values last. */

@@ -27,7 +27,7 @@ function changesPart(page) {
 /** Say what the table shows. */
 function changesSentence(page, edited) {
   const outcome = outcomeOf(page, edited.bins);
-  const goal = isBinary(page) ? `The model now predicts ${outcome}. Each line changes one feature only: to the nearest value that gives another outcome, or else to the one that moves the prediction most.`
+  const goal = isBinary(page) ? `The model now predicts ${outcomeName(page, outcome)}. Each line changes one feature only: to the nearest value that gives another outcome, or else to the one that moves the prediction most.`
     : "Each line changes one feature only, to the value that moves the prediction most.";
   return `${goal} Try a change, and the next ones build on it. The page does not know which changes are possible in life.`;
 }
@@ -48,7 +48,7 @@ function singleChanges(page, edited, scale, sign) {
 
 /** Return the nearest cell that gives another outcome, else the one that moves the prediction most; null if none does. */
 function bestCell(page, feature, along, current, now, sign) {
-  const cells = Array.from(along, (_, cell) => cell).filter((cell) => cell !== current && cell !== feature.missing && feature.background[cell] > 0 && cell < feature.nOnAxis);
+  const cells = Array.from(along, (_, cell) => cell).filter((cell) => cell !== current && cell !== feature.missing && feature.background[cell] * page.facts.nBackground >= 5 && cell < feature.nOnAxis);
   let best = null;
   for (const cell of cells) if (best === null || sign * along[cell] > sign * along[best]) best = cell;
   const size = Math.max(1e-9, Math.abs(now) * 1e-6);
@@ -82,7 +82,7 @@ function changesTable(page, original, edited, found, scale, now) {
   const unit = page.unit(scale);
   const most = state.get("changes") === "all" ? Infinity : 8;
   const columns = [
-    { name: "Feature" }, { name: "Now" }, { name: "Change to" }, { name: `${capitalise(unit.name)} then`, isNumber: true }, { name: "Difference", isNumber: true },
+    { name: "Feature" }, { name: "Change" }, { name: unit.isProbability ? "Probability" : "Prediction", isNumber: true }, { name: "Difference", isNumber: true },
     ...(isBinary(page) ? [{ name: "Outcome" }] : []), { name: "All values" }, { name: "Try it" },
   ];
   const labels = isBinary(page) ? classLabels(page) : null;
@@ -90,7 +90,7 @@ function changesTable(page, original, edited, found, scale, now) {
     const feature = facts.features[change.f];
     const turns = labels && (change.prediction > 0.5) !== (now > 0.5);
     return [
-      feature.name, formatValue(edited.values[change.f]), formatValue(change.value), unit.write(change.prediction), unit.writeDifference(change.prediction - now),
+      feature.name, `${formatValue(edited.values[change.f])} → ${formatValue(change.value)}`, unit.write(change.prediction), unit.writeDifference(change.prediction - now),
       ...(labels ? [turns ? element("strong", {}, labels[Number(change.prediction > 0.5)]) : "the same"] : []),
       spark(feature, change, edited.bins[change.f]),
       button("Try", () => setFeature(page, original, change.f, change.value), { kind: "quiet", "aria-label": `Try ${feature.name} ${formatValue(change.value)}` }),

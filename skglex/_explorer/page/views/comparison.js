@@ -36,7 +36,7 @@ function differenceContent(compare, unit, output) {
   }));
   return {
     title: "Where do they differ?",
-    sentence: `The mean size of the difference of each component (${unit.name}); the longest bars are the components that changed most.`,
+    sentence: `The mean size of the difference of each component, in ${unit.name}; the longest bars are the components that changed most.`,
     description: bars.slice(0, 5).map((bar) => `${bar.name} ${bar.text}`).join(", "),
     fileTitle: "differences of components",
     draw: (width) => stackedBars(width, bars),

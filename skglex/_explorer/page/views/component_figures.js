@@ -32,7 +32,7 @@ function curveContent(page, feature, scale, marked = null) {
 function curveSentence(feature, unit, isResponse) {
   return isResponse
     ? `The mean ${unit.name} if every row had this value of ${feature.name}, and all its other values as they are.`
-    : `What ${feature.name} alone adds to the prediction (${unit.differenceName}), compared with the average row.`;
+    : `What ${feature.name} alone adds to the prediction, in ${unit.differenceName}, compared with the average row.`;
 }
 
 /** Return the mean of a table over the background. */
@@ -106,8 +106,8 @@ function mapContent(page, features, scale, together, marked = null) {
     title: page.titleOf(features),
     sentence: isResponse
       ? `The mean ${unit.name} if every row had these values of ${names}.`
-      : together ? `What ${names} add to the prediction, alone and together (${unit.differenceName}).`
-        : `What ${names} add to the prediction beyond what each adds alone (${unit.differenceName}).`,
+      : together ? `What ${names} add to the prediction, alone and together, in ${unit.differenceName}.`
+        : `What ${names} add to the prediction beyond what each adds alone, in ${unit.differenceName}.`,
     hint: "Point at the picture to read its values.",
     description: `Heat map of ${names}; the table holds its numbers`,
     fileTitle: `${page.titleOf(features)} ${isResponse ? "response" : together ? "joint" : "component"}`,
@@ -150,7 +150,7 @@ function sliceContent(page, features, sliced, bin) {
   const writeUnit = { ...unit, write: (value, size) => unit.writeDifference(value, size) };
   return {
     title: page.titleOf(features),
-    sentence: `What the three features add to the prediction beyond what they add alone and in pairs (${unit.differenceName}), at ${place}.`,
+    sentence: `What the three features add to the prediction beyond what they add alone and in pairs, in ${unit.differenceName}, at ${place}.`,
     hint: "Point at the picture to read its values.",
     description: `Heat map of ${listed(facts.map((feature) => feature.name))} at ${place}; the table holds its numbers`,
     fileTitle: `${page.titleOf(features)} at ${place}`,

@@ -61,7 +61,7 @@ function showList(page, list, foundText) {
   const largest = Math.max(...page.facts.importance.map((entry) => entry.value[output]), 1e-300);
   const chosen = shownComponent(page).join("-");
   const unit = page.unit("margin");
-  foundText.textContent = found.length ? count(found.length, "component") : "No component has this name.";
+  foundText.textContent = found.length ? `${count(found.length, "component")}, with their average size in ${unit.name}` : "No component has this name.";
   fill(list, found.slice(0, most).map((entry) => {
     const key = entry.features.join("-");
     const bar = element(`span.${orderKind(entry.order)}`, {});
@@ -89,15 +89,17 @@ function featurePicker(page) {
 function componentDetail(page) {
   const { state } = page;
   const figure = new Figure({ withReadout: true });
+  const pairs = element("div.place");
   const joint = switchControl("Show", [{ value: "", text: "Beyond both alone" }, { value: "yes", text: "With both alone" }], (value) => state.set({ joint: value || null }));
-  const controls = element("div.row");
-  const message = element("div");
-  const panel = element("div.panel.stack", { "aria-live": "off" }, controls, message, figure.element);
+  const controls = element("div.row.place");
+  const message = element("div.place");
+  const panel = element("div.stack.beside", {}, element("div.panel.stack", {}, controls, message, figure.element), pairs);
   const update = (changed) => {
     if (changed && ![..."output scale component joint slice held".split(" ")].some((key) => changed.has(key))) return;
     const features = shownComponent(page).slice(0, 3);
     fill(controls);
     fill(message);
+    fill(pairs, features.length === 1 ? strongestPairs(page, features[0]) : null);
     figure.element.hidden = false;
     const problem = orNeedsRows(() => {
       if (features.length === 1) figure.show(curveContent(page, features[0], page.scale()));
@@ -116,6 +118,17 @@ function componentDetail(page) {
     fill(message, heading("h3", page.titleOf(features)), problem);
   };
   return { element: panel, update };
+}
+
+/** List the strongest pairs of a feature. */
+function strongestPairs(page, feature) {
+  const output = page.output();
+  const pairs = page.facts.importance.filter((entry) => entry.order === 2 && entry.features.includes(feature))
+    .sort((a, b) => b.value[output] - a.value[output]).slice(0, 5);
+  if (pairs.length === 0) return null;
+  return element("div.stack.tight", {},
+    heading("h3", `Pairs with ${page.facts.features[feature].name}`, "The features that it works together with most."),
+    element("ul.chips", {}, pairs.map((entry) => element("li.link", {}, element("a", { href: page.state.fragment({ component: entry.features.join("-"), held: null, slice: null }) }, page.titleOf(entry.features))))));
 }
 
 /** Show one slice of three features, with the controls for it. */

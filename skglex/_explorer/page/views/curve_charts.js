@@ -54,15 +54,22 @@ function stepLine(axis, line, up) {
   const made = [];
   axis.bins.forEach((bin, i) => {
     const y = up(line.values[i]);
-    if (bin.isMissing) made.push(drawing("circle", { class: `dot ${line.kind}`, cx: middleOf(bin), cy: y, r: 5 }));
+    if (bin.isMissing) made.push(drawing("circle", { class: `${dotKind(axis.tableAxis.share[i])} ${line.kind}`, cx: middleOf(bin), cy: y, r: 5 }));
     else if (bin.end > bin.start) path += `${path ? "L" : "M"}${bin.start.toFixed(2)} ${y.toFixed(2)}H${bin.end.toFixed(2)}`;
   });
   return [drawing("path", { class: `curve ${line.kind}`, d: path }), ...made];
 }
 
+/** Return the class of a dot; it is hollow where no row of the background has the value. */
+function dotKind(share) {
+  return share > 0 ? "dot" : "dot hollow";
+}
+
 /** Draw the histogram of the background below a curve. */
 function histogramBars(axis, bottom, height) {
-  const strips = histogramOf(axis, Math.max(12, Math.min(60, Math.round(Math.abs(axis.end - axis.start) / 12))));
+  const whole = axis.feature.step === 1 ? axis.feature.max - axis.feature.min + 1 : Infinity;
+  const most = Math.max(12, Math.min(60, Math.round(Math.abs(axis.end - axis.start) / 12)));
+  const strips = histogramOf(axis, whole <= 2 * most ? whole : most);
   const highest = Math.max(...strips.map((strip) => strip.share), 1e-12);
   return drawing("g.shade", {}, strips.map((strip) => {
     const length = (height * strip.share) / highest;
@@ -111,7 +118,7 @@ function categoryChart(width, { feature, axis, lines, unit, base, marked = null 
     svg.append(name, drawing("rect.shade", { x: width - shareWidth, y: middle - 6, width: (shareWidth * axis.share[i]) / highest, height: 12 }));
     lines.forEach((line, k) => {
       const y = middle + (k - (lines.length - 1) / 2) * 12;
-      svg.append(...categoryMark(line, line.values[i], begin, across, y));
+      svg.append(...categoryMark(line, line.values[i], begin, across, y, axis.share[i]));
     });
   });
   if (base !== null) svg.append(drawing("line.zero", { x1: begin, x2: begin, y1: top - 4, y2: bottom }));
@@ -120,10 +127,10 @@ function categoryChart(width, { feature, axis, lines, unit, base, marked = null 
 }
 
 /** Draw the value of one category: a thread from the base and a dot at the value. */
-function categoryMark(line, value, begin, across, y) {
+function categoryMark(line, value, begin, across, y, share) {
   return [
     drawing("line", { class: line.kind === "other" ? "thread" : "curve", x1: begin, x2: across(value), y1: y, y2: y }),
-    drawing("circle", { class: `dot ${line.kind}`, cx: across(value), cy: y, r: 5.5 }),
+    drawing("circle", { class: `${dotKind(share)} ${line.kind}`, cx: across(value), cy: y, r: 5.5 }),
   ];
 }
 
@@ -154,5 +161,5 @@ function followPointer(svg, axis, say, [near, far]) {
 function sayBin(figure, feature, axis, lines, unit, i) {
   if (i < 0) { figure.say(""); return; }
   const values = lines.map((line) => `${lines.length > 1 ? `${line.name}: ` : ""}${line.write(line.values[i])}`).join(" · ");
-  figure.say(`${feature.name} ${axis.labels[i]}: ${values} · ${formatShare(axis.share[i])} of the rows`);
+  figure.say(`${feature.name} ${axis.labels[i]}: ${values} · ${axis.share[i] > 0 ? formatShare(axis.share[i]) : "none"} of the rows`);
 }

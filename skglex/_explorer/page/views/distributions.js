@@ -16,7 +16,8 @@ function meanOf(values) {
 }
 
 /**
- * Draw the distribution of predictions of each group, before as an outline and after as an area.
+ * Draw the distribution of predictions of each group, before as an outline and after as an area. Heights are square
+ * roots of shares, since most predictions often stand in one bin.
  * @param {Array<{name, before, after}>} groups - Predictions.
  */
 function distributionChart(width, { groups, unit, domain }) {
@@ -37,7 +38,7 @@ function distributionChart(width, { groups, unit, domain }) {
   svg.append(label(width / 2, bottom + 35, shorten(unit.name, width), { anchor: "middle", kind: "axis-name" }));
   groups.forEach((group, i) => {
     const floor = (i + 1) * stripHeight;
-    const up = (share) => floor - (share / highest) * (stripHeight - 26);
+    const up = (share) => floor - Math.sqrt(share / highest) * (stripHeight - 26);
     svg.append(drawing("path.after", { d: outline(shares[i][1], across, up, floor) }), drawing("path.before", { d: outline(shares[i][0], across, up, floor) }));
     for (const [kind, values] of [["mean-before", group.before], ["mean-after", group.after]]) {
       const x = across(meanOf(values));

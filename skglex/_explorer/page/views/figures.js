@@ -18,9 +18,9 @@ class Figure {
   constructor({ level = "h3", withTools = true, withReadout = false } = {}) {
     this.canvas = element("div.canvas");
     this.readout = withReadout ? element("p.readout", { "aria-hidden": "true" }) : null;
-    this.head = element("div.figure-head");
-    this.tablePlace = element("div");
-    this.keyPlace = element("div");
+    this.head = element("div.figure-head.place");
+    this.tablePlace = element("div.place");
+    this.keyPlace = element("div.place");
     this.level = level;
     this.withTools = withTools;
     this.content = null;

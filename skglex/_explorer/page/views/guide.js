@@ -31,5 +31,5 @@ function guideView(page) {
       element("dl.words", {}, words.map(([word, meaning]) => [element("dt", {}, element("strong", {}, word)), element("dd", {}, element("p", {}, meaning))]))),
     element("div.stack", {}, heading("h3", "What an explanation is not", "A caution."),
       element("p", {}, "The report says how the model predicts. It does not say that changing a feature in the world would have this effect: a model learns what goes together, not what causes what.")));
-  return { id: "guide", title: "How to read this", element: root, keys: [], update: () => {} };
+  return { id: "guide", title: "Guide", element: root, keys: [], update: () => {} };
 }

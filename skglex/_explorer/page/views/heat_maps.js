@@ -35,7 +35,9 @@ function colourScale(values, base) {
  * @param {Array<number>|null} what.marked - Bins of a row to mark.
  * @param {Iterable<number>} what.reach - Values that fix the colours, so that slices are comparable.
  */
-function heatMap(width, { features, axes, valueAt, unit, base, marked = null, reach }, figure) {
+function heatMap(width, { features: allFeatures, axes: allAxes, valueAt, unit, base, marked = null, reach }, figure) {
+  const shown = allFeatures.map((feature, k) => withoutEmptyMissing(feature, allAxes[k]));
+  const [features, axes] = [shown.map((part) => part.feature), shown.map((part) => part.axis)];
   const names = features[1].kind === "number" ? [] : axes[1].labels.slice(0, shownBins(features[1], axes[1]));
   const left = Math.min(width * 0.34, Math.max(52, ...names.map((name) => textWidth(name) + 14)));
   const cellHeight = names.length ? Math.max(22, Math.min(48, 300 / names.length)) : 0;

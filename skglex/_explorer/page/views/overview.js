@@ -8,6 +8,7 @@ function overviewView(page) {
   const draw = () => {
     fill(root,
       element("div.stack", {}, heading("h2", "Overview", "What the model is, how well it predicts, and which features it uses."), factList(page)),
+      scoreBlock(page),
       page.facts.variance.length ? element("div.panel", {}, shares.element) : null,
       page.facts.featureImportance.length ? element("div.panel", {}, importance.element) : null,
       strongestTiles(page),
@@ -28,9 +29,21 @@ function factList(page) {
     [`features used${facts.unusedFeatures?.length ? `, ${facts.unusedFeatures.length} not used` : ""}`, facts.features.length.toLocaleString("en-US")],
     ["background rows", facts.nBackground.toLocaleString("en-US")],
     [`average ${page.unit("margin").name}`, page.unit("margin").write(facts.intercept[page.output()])],
-    ...(facts.scores ?? []).map((score) => [`${score.name} on the rows of this report`, scoreText(score)]),
   ];
+  return definitions(entries);
+}
+
+/** List numbers with their names below them. */
+function definitions(entries) {
   return element("dl.facts", {}, entries.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+}
+
+/** List the scores; null if the report was made without a target. */
+function scoreBlock({ facts }) {
+  if (!facts.scores?.length) return null;
+  return element("div.stack", {},
+    heading("h3", "How well does it predict?", "Scores on the rows that this report was made of. If the model was trained on them, new rows will score lower."),
+    definitions(facts.scores.map((score) => [score.name, scoreText(score)])));
 }
 
 /** Write a score. */
@@ -40,21 +53,28 @@ function scoreText({ name, value }) {
 
 /** Show how much main effects, pairs and the rest explain. */
 function showShares(figure, page) {
-  const parts = page.facts.variance[page.output()].map(({ order, share }) => {
-    const name = order === null ? "everything else" : capitalise(`${orderName(order)}s`);
-    return { kind: orderKind(order), share, name, text: `${name}: ${formatShare(share)}` };
-  });
+  const parts = sharesByOrder(page.facts.variance[page.output()]);
   const main = parts[0]?.share ?? 0;
+  const isBelowZero = parts.some((part) => part.share < -0.0005);
   figure.show({
     title: "How simple is the model?",
     sentence: `Main effects, which look at one feature at a time, explain ${formatShare(main)} of what makes predictions differ; `
-      + "pairs look at two features together, and so on.",
+      + `pairs look at two features together, and so on.${isBelowZero ? " A share below zero means that this part works against the others." : ""}`,
     description: parts.map((part) => part.text).join(", "),
     fileTitle: "variance by order",
     key: keyOf(parts.map((part) => [part.kind, part.text])),
     draw: (width) => wholeBar(width, parts),
     table: () => ({ names: ["part", "share of variance"], records: parts.map((part) => [part.name, part.share]) }),
   });
+}
+
+/** Return the shares of main effects, pairs and all higher orders together. */
+function sharesByOrder(variance) {
+  const names = ["Main effects", "Pairs", "Three and more features"];
+  const shares = [0, 0, 0];
+  for (const { order, share } of variance) shares[Math.min(order ?? 3, 3) - 1] += share;
+  const last = variance.some(({ order }) => order === null || order > 2) ? 3 : variance.length;
+  return names.slice(0, last).map((name, q) => ({ kind: orderKind(q + 1), share: shares[q], name, text: `${name}: ${formatShare(shares[q])}` }));
 }
 
 /** Show the importance of features, stacked by order. */
@@ -75,7 +95,7 @@ function showImportance(figure, page) {
   }));
   figure.show({
     title: "Which features matter?",
-    sentence: `The average size of what each feature adds to the prediction (${unit.differenceName}). A share of each pair and higher interaction belongs to its features.`,
+    sentence: `The average size of what each feature adds to the prediction, in ${unit.differenceName}. A share of each pair and higher interaction belongs to its features.`,
     description: `Importance of features: ${bars.slice(0, 5).map((bar) => `${bar.name} ${bar.text}`).join(", ")}`,
     fileTitle: "importance of features",
     key: element("div.row.spread", {},
@@ -115,8 +135,9 @@ function tile(page, entry) {
 function smallCurve(feature, table) {
   const svg = emptyChart(220, 80);
   svg.setAttribute("aria-hidden", "true");
-  const axis = layOutAxis(feature, table.axes[0], [2, 218], { missingWidth: 12 });
-  const shown = table.values.slice(0, axis.bins.length);
+  const seen = seenPart(feature, table);
+  const axis = layOutAxis({ ...feature, nOnAxis: Infinity }, seen.axis, [2, 218], { missingWidth: 12 });
+  const shown = seen.values;
   const up = linearScale(niceDomain(shown, [0]), [76, 4]);
   svg.append(drawing("line.zero", { x1: 0, x2: 220, y1: up(0), y2: up(0) }));
   if (axis.kind === "number") svg.append(...stepLine(axis, { values: shown, kind: "" }, up));
@@ -124,12 +145,24 @@ function smallCurve(feature, table) {
   return svg;
 }
 
+/** Return the part of a curve that rows of the background have: all bins of numbers, and the other bins that are not empty. */
+function seenPart(feature, table) {
+  const [axis] = table.axes;
+  const kept = axis.labels.map((_, i) => i).slice(0, shownBins(feature, axis))
+    .filter((i) => axis.share[i] > 0 || (feature.kind === "number" && i !== axis.missing));
+  const pick = (list) => kept.map((i) => list[i]);
+  const missing = kept.indexOf(axis.missing);
+  const edges = axis.edges;
+  return { values: pick(table.values), axis: { ...axis, edges, labels: pick(axis.labels), share: pick(axis.share), starts: pick(axis.starts), missing: missing < 0 ? null : missing } };
+}
+
 /** Draw a heat map without axes. */
 function smallMap(features, table) {
   const svg = emptyChart(220, 80);
   svg.setAttribute("aria-hidden", "true");
-  const across = layOutAxis(features[0], table.axes[0], [0, 220], { missingWidth: 12 });
-  const up = layOutAxis(features[1], table.axes[1], [80, 0], { missingWidth: 12 });
+  const [first, second] = features.map((feature, k) => withoutEmptyMissing(feature, table.axes[k]));
+  const across = layOutAxis(first.feature, first.axis, [0, 220], { missingWidth: 12 });
+  const up = layOutAxis(second.feature, second.axis, [80, 0], { missingWidth: 12 });
   const width = table.shape[1];
   svg.append(cellImage(across, up, (i, j) => table.values[i * width + j], colourScale(table.values, 0)));
   return svg;

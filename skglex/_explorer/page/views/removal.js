@@ -4,10 +4,12 @@
 function removalView(page) {
   const { state, facts, model } = page;
   const groupings = groupingsOf(page);
-  const checks = facts.features.map((feature, f) => checkBox(feature.name, false, (isChecked) => {
+  const first = facts.removal?.features ?? [];
+  const ranked = [...first, ...facts.features.map((_, f) => f).filter((f) => !first.includes(f))];
+  const checks = new Map(ranked.map((f) => [f, checkBox(facts.features[f].name, false, (isChecked) => {
     const chosen = removedFeatures(page).filter((entry) => entry !== f);
     state.set({ remove: (isChecked ? [...chosen, f].sort((a, b) => a - b) : chosen).join("-") || "none" });
-  }));
+  })]));
   const strength = sliderControl("How much of their effect is removed:", { min: 0, max: 100, step: 1, write: (value) => `${value}%` }, oncePerFrame((value) => state.set({ strength: value })));
   const group = pickList("Compare by", groupings.map(({ key, name }) => ({ value: key, text: name })), (value) => state.set({ group: value }));
   const figure = new Figure();
@@ -17,7 +19,7 @@ function removalView(page) {
     model.rows === null ? needsRows("This file holds no rows, whose predictions could be compared.", "skglex.report(…, max_rows=1000, background_rows=200)")
       : element("div.columns.browser", {},
         element("div.panel.stack", {},
-          element("fieldset.switch", {}, element("legend", {}, "Features to remove"), element("div.checks", { tabindex: 0, role: "group", "aria-label": "Features to remove" }, checks.map((check) => check.element))),
+          element("fieldset.switch", {}, element("legend", {}, "Features to remove"), element("div.checks", { tabindex: 0, role: "group", "aria-label": "Features to remove" }, [...checks.values()].map((check) => check.element))),
           strength.element, group.element),
         place));
   const update = (changed) => {
@@ -92,7 +94,7 @@ function removalContent(page, groups, grouping, unit, chosen, [before, after]) {
   const names = chosen.length ? listed(page.names(chosen)) : "nothing yet";
   return {
     title: "Predictions before and after",
-    sentence: `How many rows have which ${unit.name}, by ${grouping.key === "all" ? "all rows together" : grouping.name}. Removed: ${names}. The upright lines are means.`,
+    sentence: `How many rows have which ${unit.name}, by ${grouping.key === "all" ? "all rows together" : grouping.name}. Removed: ${names}. The upright lines are means; heights are square roots, so that rare predictions are seen.`,
     description: groups.map((group) => `${group.name}: mean ${unit.write(meanOf(group.before))} before, ${unit.write(meanOf(group.after))} after`).join("; "),
     key: keyOf([["before", "before"], ["after", "after removal"]]),
     fileTitle: `predictions without ${names}`,

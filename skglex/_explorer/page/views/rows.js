@@ -34,7 +34,7 @@ function rowColumns(page) {
     const valueOf = (i) => (labels ? labels[model.rows.y[i]] : model.rows.y[i]);
     columns.push({ key: "y", name: `actual ${facts.target ?? "value"}`, isNumber: !labels, choices: labels?.map(String), valueOf, write: (value) => (labels ? String(value) : formatValue(value)) });
   }
-  if (model.rows.groups && facts.groups) {
+  if (model.rows.groups && facts.groups && !facts.features.some((feature) => feature.name === facts.groups.name)) {
     columns.push({ key: "group", name: facts.groups.name, choices: facts.groups.labels, valueOf: (i) => facts.groups.labels[model.rows.groups[i]], write: String });
   }
   const values = page.keep("raw rows", () => Array.from({ length: model.rows.n }, (_, i) => model.rows.raw(i)));

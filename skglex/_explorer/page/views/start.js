@@ -103,7 +103,7 @@ function startPage(model) {
 /** Say at the top and at the bottom what the page is. */
 function describePage({ facts }) {
   document.getElementById("subtitle").textContent = [
-    facts.modelName, facts.target ? `predicts ${facts.target}` : null, `made on ${facts.created}`,
+    facts.modelName, facts.target ? `predicts ${facts.target}` : null, `made on ${new Date(`${facts.created}T00:00`).toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" })}`,
   ].filter(Boolean).join(" · ");
   document.getElementById("colophon").textContent = `Made with skglex ${facts.skglexVersion}. This file computes everything in your browser and sends nothing.`;
 }

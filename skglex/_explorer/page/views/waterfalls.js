@@ -10,6 +10,7 @@ function strongestTerms(terms, most, order = null) {
   const sorted = [...terms].sort((a, b) => (rank
     ? (rank.get(a.key) ?? Infinity) - (rank.get(b.key) ?? Infinity) || Math.abs(b.value) - Math.abs(a.value)
     : Math.abs(b.value) - Math.abs(a.value)));
+  if (sorted.length <= most + 2) return sorted;
   const kept = sorted.slice(0, most);
   const left = sorted.slice(most);
   if (left.length === 0) return kept;

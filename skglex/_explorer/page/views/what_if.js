@@ -66,8 +66,7 @@ function rowDetail(page) {
     element("div.row.spread", {}, title, element("div.row.no-print", {}, page.model.rows ? typical : null, copy)),
     element("div.columns.explain", {},
       settings.element,
-      element("div.stack.beside", {}, element("div.panel.stack", {}, verdict, dial.element), explanation.element)),
-    changes.element);
+      element("div.answers", {}, element("div.panel.stack.verdict-panel", {}, verdict, dial.element), explanation.element, changes.element)));
   const update = (changed) => {
     if (changed && !rowDetailNeeds(changed)) return;
     const original = originalOf(page);
@@ -129,7 +128,12 @@ function isBinary(page) {
 /** Say which class the model predicts. */
 function outcomeText(page, bins) {
   const outcome = outcomeOf(page, bins);
-  return outcome === null ? null : element("p", {}, "The model predicts ", element("strong", {}, outcome), ".");
+  return outcome === null ? null : element("p", {}, "The model predicts ", element("strong", {}, outcomeName(page, outcome)), ".");
+}
+
+/** Name a class; labels such as 1 need the name of the target. */
+function outcomeName({ facts }, label) {
+  return facts.target && !Number.isNaN(Number(label)) ? `${facts.target} = ${label}` : label;
 }
 
 /** Return the name of the predicted class; null for other models. */
@@ -174,7 +178,7 @@ function outputBars(page, bins) {
 function waterfallPart(page) {
   const { state } = page;
   const figure = new Figure();
-  const message = element("div");
+  const message = element("div.place");
   const kind = switchControl("Explain by", [{ value: "shap", text: "Features" }, { value: "components", text: "Components" }], (value) => state.set({ explain: value === "shap" ? null : value }));
   let order = null;
   let cost = 0;
@@ -269,7 +273,7 @@ function settingsPart(page) {
     reset.disabled = edited.changed.size === 0;
     for (const [f, control] of controls) control.show(edited.values[f], original.values[f], edited.changed.has(f));
   };
-  const made = element("div.panel.stack", {},
+  const made = element("div.panel.stack.settings-panel", {},
     element("div.row.spread", {}, heading("h3", "What if?", "Change any value; the prediction follows at once."), element("div.no-print", {}, reset)),
     list, more);
   return { element: made, update };
@@ -302,11 +306,13 @@ function numberControl(feature, id, choose) {
   const step = feature.step ?? "any";
   const span = feature.max - feature.min;
   const slider = element("input", { type: "range", id, min: feature.min, max: feature.max, step: feature.step ?? (span > 0 ? span / 200 : 1) });
-  const field = element("input", { type: "number", step, "aria-label": `${feature.name}, exact value` });
+  const field = element("input", { type: "number", step, placeholder: feature.hasMissing ? "missing" : "", "aria-label": `${feature.name}, exact value` });
   const slide = oncePerFrame(() => choose(Number(slider.value)));
   slider.addEventListener("input", () => { field.value = shortValue(Number(slider.value)); slide(); });
-  field.addEventListener("input", () => { if (field.value !== "") choose(Number(field.value)); });
-  const missing = feature.hasMissing ? checkBox("missing", false, (isChecked) => choose(isChecked ? null : feature.typical)) : null;
+  field.addEventListener("input", () => { if (field.value !== "") choose(Number(field.value)); else if (feature.hasMissing && !field.validity.badInput) choose(null); });
+  // Many models take missing values that their data never had; an empty field stands for them too.
+  const isKnown = feature.hasMissing && feature.background[feature.missing] > 0;
+  const missing = isKnown ? checkBox("missing", false, (isChecked) => choose(isChecked ? null : feature.typical)) : null;
   missing?.input.setAttribute("aria-label", `${feature.name} is missing`);
   const show = (value) => {
     const isAbsent = value === null || value === undefined || Number.isNaN(value);
