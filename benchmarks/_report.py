@@ -145,13 +145,13 @@ def draw(sweeps: Sequence[tuple[Case, list[tuple[Size, list[Measured]]]]], path:
             line = [(getattr(s, case.axis), f[i]) for s, f in points if f[i].seconds]
             if not line:
                 continue
-            color = f"C{labels.index(contender.label)}"
+            colour = f"C{labels.index(contender.label)}"
             x = [value for value, _ in line]
             y = [np.median(out.seconds) for _, out in line]
             axes.plot(
                 x,
                 y,
-                color=color,
+                color=colour,
                 label=contender.label,
                 lw=2 if contender.label.startswith("skglex") else 1.2,
             )
@@ -159,7 +159,7 @@ def draw(sweeps: Sequence[tuple[Case, list[tuple[Size, list[Measured]]]]], path:
                 x,
                 [min(out.seconds) for _, out in line],
                 [max(out.seconds) for _, out in line],
-                color=color,
+                color=colour,
                 alpha=0.2,
                 lw=0,
             )
@@ -171,8 +171,8 @@ def draw(sweeps: Sequence[tuple[Case, list[tuple[Size, list[Measured]]]]], path:
                     if out.seconds and (out.rows < size.rows) == extrapolated
                 ]
                 if at:
-                    face = "white" if extrapolated else color
-                    axes.plot(*zip(*at), "o", color=color, markerfacecolor=face, ms=5)
+                    face = "white" if extrapolated else colour
+                    axes.plot(*zip(*at), "o", color=colour, markerfacecolor=face, ms=5)
         axes.set(xscale="log", yscale="log", xlabel=case.axis, ylabel="seconds", title=case.title)
         values = [getattr(size, case.axis) for size, found in points if any(out.seconds for out in found)]
         axes.set_xticks(values, [short(value) for value in values])

@@ -30,8 +30,7 @@ highlight_language = "none"
 html_title = f"skglex {release}"
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {"show_prev_next": False, "show_toc_level": 2, "secondary_sidebar_items": ["page-toc"]}
-# The contents of these pages are on the pages themselves.
-html_sidebars = {"index": [], "api": [], "guide": [], "how_to/index": [], "internals": [], "more": []}
+html_sidebars = {"index": []}  # The contents are on the page itself.
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["skglex.css"]

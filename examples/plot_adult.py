@@ -3,8 +3,8 @@ Adult census data: income predicted without sex
 ===============================================
 
 In the census, a larger share of men than of women has an income above 50,000 dollars. We remove sex from
-an XGBoost model, as in figure 5 of the paper [1]_ (:doc:`/paper` has its numbers). Then we tune the strength of the
-removal for a classifier in a ``GridSearchCV``, and compare both sexes with fairlearn's ``MetricFrame``.
+an XGBoost model, as in figure 5 of the paper [1]_ (:doc:`/method/paper` has its numbers). Then we tune the strength of
+the removal for a classifier in a ``GridSearchCV``, and compare both sexes with fairlearn's ``MetricFrame``.
 """
 
 # %%

@@ -3,8 +3,8 @@ Bike sharing: at which hours do people ride, and why does it depend on the day?
 ===============================================================================
 
 An XGBoost model predicts how many bikes are rented in an hour. We decompose it into main effects and interactions and
-draw those that matter, as in figure 3 of the paper [1]_. :doc:`The paper, reproduced </paper>` has the whole figure,
-also for a planted forest.
+draw those that matter, as in figure 3 of the paper [1]_. :doc:`The paper, reproduced </method/paper>` has the whole
+figure, also for a planted forest.
 """
 
 # %%

@@ -4,8 +4,8 @@ Feature removal: what it removes from a model, and what it cannot remove
 
 If a feature is left out before training, correlated features take over its effect. If it is removed from a trained
 model, with all its interactions, the effects of the other features do not change. We repeat the paper's simulation
-[1]_ with XGBoost, without overlap of the groups and with overlap. :doc:`The paper, reproduced </paper>` repeats it
-for many seeds and for a planted forest, and compares with the paper's numbers.
+[1]_ with XGBoost, without overlap of the groups and with overlap. :doc:`The paper, reproduced </method/paper>` repeats
+it for many seeds and for a planted forest, and compares with the paper's numbers.
 """
 
 # %%

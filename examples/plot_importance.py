@@ -4,7 +4,7 @@ Importance by order: which features act alone, and which only together?
 
 SHAP importance is one number per feature. If it is split by the order of the components, it shows whether a feature
 has an effect alone or only together with others, as in figure 4 of the paper [1]_. :doc:`The paper, reproduced
-</paper>` uses the paper's settings, both weightings and a planted forest.
+</method/paper>` uses the paper's settings, both weightings and a planted forest.
 """
 
 # %%

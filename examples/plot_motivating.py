@@ -3,8 +3,8 @@ What SHAP values hide: the paper's motivating example
 =====================================================
 
 Two correlated features have two main effects and an interaction. SHAP values mix them into one number per feature.
-Components separate them, as in figure 1 of the paper [1]_. :doc:`The paper, reproduced </paper>` uses the paper's
-settings, both weightings and a planted forest.
+Components separate them, as in figure 1 of the paper [1]_. :doc:`The paper, reproduced </method/paper>` uses the
+paper's settings, both weightings and a planted forest.
 """
 
 # %%

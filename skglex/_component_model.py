@@ -603,7 +603,7 @@ class ComponentModel(BaseMarginPredictor):
     ) -> ComponentModel:
         """Smooth a main effect or a pair, by the weight of the background.
 
-        The smooth table s minimises ``sum w (s - v)^2 + strength * mean(w) * sum d^2`` over its cells, where v is the
+        The smooth table s minimizes ``sum w (s - v)^2 + strength * mean(w) * sum d^2`` over its cells, where v is the
         component, w the share of the background in a cell, and d the difference of two neighbouring bins of a numeric
         feature. The mean over the background does not change. Missing values and categories have no neighbours. A cell
         without background counts as a thousandth of the mean cell.

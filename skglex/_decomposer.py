@@ -146,7 +146,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     component_importances_ : ndarray of shape (n_sets,) or (n_sets, n_outputs)
         Mean of ``|m_S|`` over the background, one entry per component in ``components_``.
     feature_importances_ : ndarray of shape (n_features,) or (n_features, n_outputs)
-        Mean of ``|phi_k|`` over the background, not normalised. Like ``component_importances_``, it is computed on
+        Mean of ``|phi_k|`` over the background, not normalized. Like ``component_importances_``, it is computed on
         first access, from the binned background that a fitted (and a saved) decomposer contains, or from the
         background in Dask partitions.
     feature_groups_ : dict of str to list of str

@@ -28,10 +28,11 @@ def find_names(packages) -> set[str]:
     """Return the names in these packages that our pages, docstrings or examples link to."""
     name = rf"(?:{'|'.join(packages)})(?:\.[A-Za-z]\w*)+"
     docs, examples = ROOT / "docs", sorted((ROOT / "examples").glob("plot_*.py"))
-    pages = [path for folder in ("", "guide", "how_to") for path in (docs / folder).glob("*.rst")]
-    pages.append(docs / "models_table.inc")
+    made = {"_build", "auto_examples", "generated"}
+    pages = [path for path in docs.rglob("*.rst") if not made & set(path.relative_to(docs).parts)]
+    pages.append(docs / "models" / "models_table.inc")
     found = set()
-    for path in [*pages, *(docs / "_templates").rglob("*.rst"), *(ROOT / "skglex").rglob("*.py"), *examples]:
+    for path in [*pages, *(ROOT / "skglex").rglob("*.py"), *examples]:
         text = path.read_text(encoding="utf-8")
         found |= set(re.findall(rf"(?<!`)`(?:[^`<]+ <)?~?({name})>?`(?!`)", text))
         found |= set(re.findall(rf"(?m)^ +({name}) : ", text))  # an entry of "See Also"

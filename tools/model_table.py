@@ -1,4 +1,4 @@
-"""Write ``docs/models_table.inc`` from what the readers declare: which models are read, and which are refused.
+"""Write ``docs/models/models_table.inc`` from what the readers declare: which models are read, and which are refused.
 
 python tools/model_table.py
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 from skglex._readers._registry import UNSUPPORTED, declared_kinds
 
 ROOT = Path(__file__).parents[1]
-FILE = ROOT / "docs" / "models_table.inc"
+FILE = ROOT / "docs" / "models" / "models_table.inc"
 # Classes that are refused by a rule for their whole package.
 WHOLE_PACKAGES = {"sksurv": "other models of scikit-survival"}
 

@@ -1,7 +1,7 @@
 """Make all figures and tables of the paper: ``python -m examples.paper``.
 
-Run it in the root of the repository. It writes ``docs/paper.rst`` and its figures, in about five minutes on two cores.
-``--quick`` uses fewer rows, seeds and sizes, to check that everything runs.
+Run it in the root of the repository. It writes ``docs/method/paper.rst`` and its figures, in about five minutes on two
+cores. ``--quick`` uses fewer rows, seeds and sizes, to check that everything runs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--output", type=Path, default=Path("docs"), help="folder of the page (default: docs)"
+        "--output", type=Path, default=Path("docs"), help="folder of the documentation (default: docs)"
     )
     parser.add_argument("--quick", action="store_true", help="fewer rows, seeds and sizes")
     args = parser.parse_args()

@@ -38,7 +38,7 @@ The paper has a figure here and no numbers, so ours stand beside the truth.
 * All models have what the paper shows: a SHAP value that hides a main effect and an interaction of opposite signs.
   What is away from the truth is the model's error, not the decomposition's, which adds up exactly.
 * Path-dependent weights, the paper's, bend the main effects, though the model is the same and the correlation is
-  only 0.3: the one of :math:`x_1` at 1 is twice the truth. Empirical weights do not; see :doc:`concepts`.
+  only 0.3: the one of :math:`x_1` at 1 is twice the truth. Empirical weights do not; see :doc:`/method/concepts`.
 * 20 trees at a learning rate of 0.1 leave :math:`0.9^{20} = 12\\,\\%` of the way from the base score to the data,
   and more where few rows are: the ends of the curves and the corners of the maps are flat. With 300 trees (the last
   column) that is gone.

@@ -17,7 +17,7 @@ plt.rcParams.update(
 
 
 class Report:
-    """Collects the page; figures are written at once, to ``images`` beside it."""
+    """Collects the page, ``method/paper.rst`` in a folder; figures are written at once, to ``images`` in the folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,10 +44,11 @@ class Report:
         # A picture of 256 colours has a third of the size. Without k-means, reds of a map turn into browns.
         reduced = Image.open(drawn).convert("RGB").quantize(256, kmeans=3, dither=Image.Dither.NONE)
         reduced.save(path, optimize=True)
-        self.parts.append(f".. image:: images/{path.name}\n   :alt: {description}")
+        self.parts.append(f".. image:: /images/{path.name}\n   :alt: {description}")
 
     def save(self) -> Path:
-        path = self.folder / "paper.rst"
+        path = self.folder / "method" / "paper.rst"
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n\n".join(self.parts) + "\n", encoding="utf-8")
         return path
 

@@ -73,7 +73,7 @@ def _cap(kept: KeptComponents, edit: Edit, view: Explained) -> KeptComponents:
 
 
 def _smooth(kept: KeptComponents, edit: Edit, view: Explained) -> KeptComponents:
-    """Minimise ``sum(w * (s - v)**2) + strength * mean(w) * sum((change of s between neighbours)**2)``."""
+    """Minimize ``sum(w * (s - v)**2) + strength * mean(w) * sum((change of s between neighbours)**2)``."""
     position, strength = find_term(kept, edit, view), _number(edit, "strength")
     term = kept.terms[position]
     if strength < 0:

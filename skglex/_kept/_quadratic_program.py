@@ -22,7 +22,7 @@ _REGULAR = 1e-14
 def solve_projection(
     weight: NDArray[np.float64], constraints: Any, lower: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Minimise ``1/2 sum(weight * x**2)`` subject to ``constraints @ x >= lower``.
+    """Minimize ``1/2 sum(weight * x**2)`` subject to ``constraints @ x >= lower``.
 
     Mehrotra's predictor-corrector method. A step solves two systems with one sparse factor.
 

@@ -1,4 +1,4 @@
-"""Weigh components by rows and targets: a generalised linear model with the components as its columns."""
+"""Weigh components by rows and targets: a generalized linear model with the components as its columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_STEPS, _TOLERANCE = 50, 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Hold the columns and targets of a generalised linear model, one weight per component for all outputs.
+    """Hold the columns and targets of a generalized linear model, one weight per component for all outputs.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ def _largest_strength(problem: Problem, kind: str) -> float:
 def _minimise(
     problem: Problem, kind: str, strength: float, start: tuple[NDArray[np.float64], NDArray[np.float64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Minimise the penalised loss by Newton steps, which are halved until the loss falls."""
+    """Minimize the penalized loss by Newton steps, which are halved until the loss falls."""
     intercept, weights = start
     n_outputs, scale = len(intercept), problem.scales()
     if np.isinf(strength):

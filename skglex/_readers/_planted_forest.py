@@ -22,7 +22,7 @@ READS = (
     ModelKind(
         "skglex",
         ("skglex.RandomPlantedForestRegressor", "skglex.RandomPlantedForestClassifier"),
-        "see :doc:`planted_forest`",
+        "see :doc:`/explain/planted_forest`",
         "none: empirical weights only",
         "as missing",
     ),

@@ -6,6 +6,7 @@ from skglex.export._excel import save_excel
 from skglex.export._onnx import onnx_model as onnx_model
 from skglex.export._onnx_metadata import onnx_metadata as onnx_metadata
 from skglex.export._shap import to_shap
+from skglex.export._shap_explainer import ShapExplainer
 from skglex.export._shapiq import to_shapiq
 from skglex.export._sql import to_sql
 from skglex.export._store import load_components, save_components
@@ -15,6 +16,7 @@ from skglex.export._term_onnx import to_onnx
 from skglex.export._xgboost import debiased_booster as debiased_booster
 
 __all__ = [
+    "ShapExplainer",
     "StoredComponents",
     "load_components",
     "save_components",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skglex._decomposition import explained, row_values
+from skglex._decomposition import Explained, explained, row_values
 from skglex._utils import import_optional
 
 if TYPE_CHECKING:
@@ -70,20 +71,38 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
     >>> shap.plots.beeswarm(explanation)  # doctest: +SKIP
     """
     view = explained(decomposer)
-    shap = import_optional("shap", "shap")
     compute = decomposer.shap_interaction_values if interactions else decomposer.shap_values
-    values = compute(X)
-    base = np.asarray(decomposer.intercept_, dtype=np.float64)
+    return explanation_of(view, X, compute(X), decomposer.intercept_, view.output_labels)
+
+
+def explanation_of(
+    view: Explained, X: Any, values: NDArray[np.float64], base_value: Any, labels: list[Any] | None
+) -> Any:
+    """Return SHAP values as a ``shap.Explanation``.
+
+    Parameters
+    ----------
+    view : Explained
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        The rows.
+    values : ndarray of shape (n_samples, n_features, ...)
+        Their SHAP values or interaction values.
+    base_value : float, or ndarray of shape (n_outputs,)
+        What the values of a row are added to.
+    labels : list, or None
+        The labels of the outputs, None for a single output.
+    """
+    shap = import_optional("shap", "shap")
+    base = np.asarray(base_value, dtype=np.float64)
     data, texts = row_values(view, X)
     display = data.astype(object) if texts else None
     for player, text in texts.items():
         display[:, player] = text  # type: ignore[index]
-    labels = view.output_labels
     return shap.Explanation(
         values,
         base_values=np.full((len(values), *base.shape), base),
         data=data,
         display_data=display,
-        feature_names=[view.shown_name(name) for name in decomposer.explained_features_],
+        feature_names=[view.shown_name(name) for name in view.groups.names],
         output_names=None if labels is None else [str(label) for label in labels],
     )

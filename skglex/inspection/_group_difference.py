@@ -17,7 +17,7 @@ def group_statistics(
     statistic: str | Callable[..., Any] = "median",
     sample_weight: ArrayLike | None = None,
 ) -> dict[Any, float]:
-    """Summarise the predictions of each group by one number.
+    """Summarize the predictions of each group by one number.
 
     Parameters
     ----------

@@ -21,13 +21,13 @@ def make_group_scorer(
     """Make a scorer that compares the predictions of groups, for example for a ``GridSearchCV``.
 
     The score is minus the difference between the largest and the smallest statistic of a group. So the best score is
-    zero, and a search that maximises it prefers models that treat the groups alike.
+    zero, and a search that maximizes it prefers models that treat the groups alike.
 
     Parameters
     ----------
     statistic : {"rate", "mean", "median"} or callable, default=None
         ``"rate"`` is the share of the rows for which a classifier predicts ``label``. The other statistics are those
-        of `group_statistics`. They summarise the predictions of a regressor, and the probabilities of ``label`` of a
+        of `group_statistics`. They summarize the predictions of a regressor, and the probabilities of ``label`` of a
         classifier. None: ``"rate"`` for classifiers, ``"mean"`` for regressors.
     groups : str, int or callable, default=None
         The column of X with the groups: its name (in a data frame) or position. Or a function of X that returns the
@@ -129,7 +129,7 @@ class _GroupScorer:
         return min(by_group.values()) - max(by_group.values())
 
     def _summarised(self, estimator: Any, X: Any) -> tuple[NDArray[Any], Any]:
-        """Return the numbers that are summarised within each group, and the statistic that summarises them."""
+        """Return the numbers that are summarized within each group, and the statistic that summarizes them."""
         if not is_classifier(estimator):
             if self.statistic == "rate" or self.label is not None:
                 raise ValueError(

@@ -76,7 +76,7 @@ class Spread:
         return self.estimate - width, self.estimate + width
 
     def _largest(self, level: float, least: float) -> NDArray[np.float64]:
-        """Return the quantile of the largest standardised deviation over all cells, per output."""
+        """Return the quantile of the largest standardized deviation over all cells, per output."""
         rng = np.random.default_rng(0)
         draws = rng.normal(size=(_DRAWS, len(self._deviations)))
         if self._degrees is not None:

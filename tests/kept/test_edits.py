@@ -96,7 +96,7 @@ def test_set(where):
 @pytest.mark.parametrize("strength", [0.0, 1.0, 300.0])
 @pytest.mark.parametrize("name", ["x1", "x0:x1"])
 def test_smooth(name, strength):
-    """The gradient of the penalised sum of squares, written out, is zero; the weighted mean stays."""
+    """The gradient of the penalized sum of squares, written out, is zero; the weighted mean stays."""
     component = MODEL.components_[name]
     weight, before = shares(component, X), component.values
     after = table(MODEL.smooth(name, strength), name)

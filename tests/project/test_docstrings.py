@@ -15,7 +15,7 @@ FREE = {"ES01", "SA01", "SA04", "SS05", "PR09", "RT05", "YD01"}
 IN_CLASS = {"EX01", "GL08"}
 # scikit-learn documents these methods.
 OF_SKLEARN = {"fit_transform", "get_metadata_routing"}
-REFERENCE = Path(__file__).parents[2] / "docs" / "api.rst"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "api.rst"
 
 
 def documented():

@@ -47,11 +47,11 @@ def test_example(path, tmp_path):
 @pytest.mark.slow
 def test_paper(tmp_path):
     _run("-m", "examples.paper", "--quick", "--output", str(tmp_path), cwd=ROOT)
-    page = (tmp_path / "paper.rst").read_text(encoding="utf-8")
+    page = (tmp_path / "method" / "paper.rst").read_text(encoding="utf-8")
     images = {path.name for path in (tmp_path / "images").iterdir()}
-    assert set(re.findall(r"image:: images/(\S+)", page)) == images
+    assert set(re.findall(r"image:: /images/(\S+)", page)) == images
     # The committed page must have the same sections and pictures; its numbers are those of the full run.
-    committed = (ROOT / "docs" / "paper.rst").read_text(encoding="utf-8")
+    committed = (ROOT / "docs" / "method" / "paper.rst").read_text(encoding="utf-8")
     structure = re.compile(r"^(.+)\n[-=~]{4,}$|image:: (\S+)", re.MULTILINE)
     assert structure.findall(page) == structure.findall(committed)
     assert images <= {path.name for path in (ROOT / "docs" / "images").iterdir()}

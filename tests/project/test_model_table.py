@@ -16,7 +16,7 @@ pytest.importorskip("catboost")
 
 def test_the_table_is_generated():
     tool = runpy.run_path(str(ROOT / "tools" / "model_table.py"))
-    written = (ROOT / "docs" / "models_table.inc").read_text(encoding="utf-8")
+    written = (ROOT / "docs" / "models" / "models_table.inc").read_text(encoding="utf-8")
     assert tool["write_tables"]() == written, "run python tools/model_table.py"
 
 

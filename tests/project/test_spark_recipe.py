@@ -1,4 +1,4 @@
-"""Run the recipe for Spark in docs/large_data.rst on a local Spark of two processes."""
+"""Run the recipe for Spark in docs/big_and_deep/spark.rst on a local Spark of two processes."""
 
 import os
 import shutil

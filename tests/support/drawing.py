@@ -13,7 +13,9 @@ def what_pictures_depend_on(decomposer):
         min(view.n_outputs, 3),
         response.link,
         response.isolation is None,
-        None if response.classes is None else (len(response.classes), np.asarray(response.classes[0]).dtype.kind),
+        None
+        if response.classes is None
+        else (len(response.classes), np.asarray(response.classes[0]).dtype.kind),
         None if response.output_labels is None else type(response.output_labels[0]),
         tuple(sorted({component.order for component in decomposer.components_})),
         tuple(sorted({bool(categorical) for categorical in grid.categorical})),

@@ -207,7 +207,7 @@ def _plant_children(leaf, k, n_codes, code, missing_left, n_left, n_right, famil
 
 @kernel
 def grow_family(codes, n_codes, sample_weight, data, family, parameters, state, scratch):
-    """Grow one family on coded features; ``docs/planted_forest.rst`` describes the steps.
+    """Grow one family on coded features; ``docs/explain/planted_forest.rst`` describes the steps.
 
     Parameters
     ----------
