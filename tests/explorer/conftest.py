@@ -4,6 +4,10 @@ import shutil
 
 import pytest
 
+OPEN = """async () => {
+    window.engine = await openModel(JSON.parse(document.getElementById("payload").textContent));
+}"""
+
 
 @pytest.fixture(scope="session")
 def chromium():
@@ -18,30 +22,31 @@ def chromium():
         browser.close()
 
 
-@pytest.fixture
-def open_report(chromium, tmp_path):
-    """Return a function that opens a report, and returns its page; the page must not complain or load anything."""
-    pages, complaints = [], []
+@pytest.fixture(scope="session")
+def open_report(chromium, tmp_path_factory):
+    """Return a function that opens a report; its page must not complain, and must not load anything.
 
-    def open_page(report):
+    The page has the model as ``engine``. Reports that come with a name are opened once. A page that is not ``watched``
+    may complain.
+    """
+    folder, kept, complaints = tmp_path_factory.mktemp("reports"), {}, []
+
+    def open_page(make_report, name=None, *, watched=True):
+        if name in kept:
+            return kept[name]
         page = chromium.new_page()
-        page.on(
-            "console", lambda message: complaints.append(message.text) if message.type == "error" else None
-        )
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        file = report.save(tmp_path / f"report{len(pages)}.html")
-        page.on(
-            "request",
-            lambda r: complaints.append(r.url) if not r.url.startswith((file.as_uri(), "blob:")) else None,
-        )
+        file = make_report().save(folder / f"report{len(list(folder.iterdir()))}.html")
+        own = (file.as_uri(), "blob:", "data:")
+        if watched:
+            page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("request", lambda request: request.url.startswith(own) or complaints.append(request.url))
         page.goto(file.as_uri())
-        page.evaluate(
-            "async () => { window.engine = await openModel(JSON.parse(document.getElementById('payload').textContent)) }"
-        )
-        pages.append(page)
+        page.evaluate(OPEN)
+        assert not complaints
+        if name is not None:
+            kept[name] = page
         return page
 
     yield open_page
-    for page in pages:
-        page.close()
     assert not complaints

@@ -23,7 +23,9 @@ class Model {
       this.background = new BackgroundRows(this.leaves, arrays.backgroundCells, arrays.backgroundWeight);
     }
     this.rows = arrays.rowCells ? new PageRows(arrays, facts) : null;
-    this.removals = new Map();
+    this.removal = null;
+    this.allMargins = null;
+    this.pairsOfModel = null;
     this.other = null;
   }
 
@@ -206,25 +208,51 @@ class Model {
 
   /** Return a prediction without some features: a share `strength` of their effects is removed. */
   removed(bins, features, strength = 1, output = 0, scale = "margin") {
-    const key = [...features].sort((a, b) => a - b).join(",");
-    if (!this.removals.has(key)) {
-      this.removals.clear();
-      this.removals.set(key, new Removal(this.leaves, this.background, features));
-    }
-    const removal = this.removals.get(key);
-    const full = this.leaves.margins(bins);
+    const removal = this.removalOf(features);
     if (this.onResponse(scale, "Removal on the response scale")) {
-      const before = this.link(full)[output];
+      const before = this.response(bins, output);
       return before - strength * (before - removal.responses(bins, this.link)[output]);
     }
-    return full[output] - strength * (full[output] - removal.margins(bins)[output]);
+    const before = this.margin(bins, output);
+    return before - strength * (before - removal.margins(bins)[output]);
   }
 
-  /** Return the same for all rows of the page. */
+  /** Return the same for all rows of the page; a new strength or output costs nothing. */
   removedAll(features, strength = 1, output = 0, scale = "margin") {
-    return Float64Array.from({ length: this.rows.n }, (_, i) =>
-      this.removed(this.rows.binsOf(i), features, strength, output, scale),
-    );
+    const removal = this.removalOf(features);
+    const onResponse = this.onResponse(scale, "Removal on the response scale");
+    const key = onResponse ? "response" : "margin";
+    if (!removal.ofRows[key]) {
+      removal.ofRows[key] = Array.from({ length: this.rows.n }, (_, i) => {
+        const bins = this.rows.binsOf(i);
+        return onResponse ? removal.responses(bins, this.link) : removal.margins(bins);
+      });
+    }
+    const full = onResponse ? this.responsesOfRows(output) : this.marginsOfRows(output);
+    return full.map((before, i) => before - strength * (before - removal.ofRows[key][i][output]));
+  }
+
+  removalOf(features) {
+    const key = [...features].sort((a, b) => a - b).join(",");
+    if (this.removal === null || this.removal.key !== key) {
+      this.removal = new Removal(this.leaves, this.background, features);
+      this.removal.key = key;
+    }
+    return this.removal;
+  }
+
+  /** Return the margins of all rows of the page; they are computed once. */
+  marginsOfRows(output = 0) {
+    if (!this.allMargins) {
+      this.allMargins = Array.from({ length: this.rows.n }, (_, i) => this.leaves.margins(this.rows.binsOf(i)));
+    }
+    return Float64Array.from(this.allMargins, (margins) => margins[output]);
+  }
+
+  /** Return the responses of all rows of the page. */
+  responsesOfRows(output = 0) {
+    this.marginsOfRows();
+    return Float64Array.from(this.allMargins, (margins) => this.respond(margins, output));
   }
 }
 

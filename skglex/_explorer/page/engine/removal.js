@@ -11,6 +11,10 @@ class Removal {
     this.leaves = leaves;
     this.background = background;
     this.removed = new Uint8Array(leaves.nFeatures);
+    this.weights = null;
+    this.values = null;
+    // The results for the rows of the page, by scale.
+    this.ofRows = {};
     for (const f of features) this.removed[f] = 1;
   }
 
