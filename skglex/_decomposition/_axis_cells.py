@@ -82,6 +82,8 @@ class AxisCells:
         Where the cells of a numeric axis begin, without the first.
     fine_edges, fine_shares : ndarray, or None
         The same edges for all bins that the model distinguishes, and the share of the background in each.
+    limits : tuple of two floats, or None
+        The least and the largest number of the background along a numeric axis, if they are known.
     numbers : callable, or None
         Returns the numbers of some `Rows` along a numeric axis.
     optional : ndarray of shape (n_cells,), bool
@@ -101,6 +103,7 @@ class AxisCells:
     edges: NDArray[np.float64] | None = None
     fine_edges: NDArray[np.float64] | None = None
     fine_shares: NDArray[np.float64] | None = None
+    limits: tuple[float, float] | None = None
     numbers: Callable[[Rows], NDArray[np.float64]] | None = None
     optional: NDArray[np.bool_] | None = None
     table_bins: NDArray[np.int64] | None = None
@@ -175,6 +178,7 @@ def cells_of_axis(decomposer: Any, axis: Axis) -> AxisCells:
         missing_label=_missing_label(view, position),
         optional=np.full(axis.n_bins, view.background.n_rows >= _MANY_ROWS),
         table_bins=np.arange(axis.n_bins),
+        limits=_limits(view, used),
     )
     if axis.categorical:
         return _of_categories(plain, axis, origin, along)
@@ -187,6 +191,14 @@ def cells_of_axis(decomposer: Any, axis: Axis) -> AxisCells:
             row = np.flatnonzero(np.isin(view.grid.features, origin.outputs)).tolist().index(used)
             return _of_encoded_column(plain, origin, along[origin.bins[row]])
     return _of_numbers(plain, axis, full, _shares(decomposer, full), origin, raw_units)
+
+
+def _limits(view: Explained, used: int) -> tuple[float, float] | None:
+    """Return the least and the largest number of a feature in the background, if they are known."""
+    limits = view.fitted.limits
+    if limits is None or limits[used, 0] > limits[used, 1]:
+        return None
+    return float(limits[used, 0]), float(limits[used, 1])
 
 
 def _shares(decomposer: Any, axis: Axis) -> NDArray[np.float64]:
@@ -289,6 +301,7 @@ def _of_numbers(
         edges=edges,
         fine_edges=raw_edges,
         fine_shares=shares,
+        limits=origin.limits,
         numbers=lambda rows: rows.raw_numbers(origin.position),
         table_bins=order,
     )
@@ -392,6 +405,7 @@ def _of_raw_column(view: Explained, origin: Origin, used: NDArray[np.int64]) -> 
             edges=edges,
             fine_edges=fine_edges,
             fine_shares=shares[:n],
+            limits=origin.limits,
             numbers=lambda rows: rows.raw_numbers(origin.position),
             optional=np.zeros(len(first) + 1, dtype=bool),
         )

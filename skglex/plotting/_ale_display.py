@@ -78,7 +78,7 @@ class AleDisplay(PanelsDisplay):
         output: Any = None,
         background: bool = True,
         same_scale: bool = True,
-        n_cols: int = 3,
+        n_cols: int = 2,
         target: str | None = None,
         units: str | None = None,
         ax: Any = None,
@@ -107,7 +107,7 @@ class AleDisplay(PanelsDisplay):
             Draw the histogram of the background along the bottom.
         same_scale : bool, default=True
             Use one scale for all panels, so that they can be compared.
-        n_cols : int, default=3
+        n_cols : int, default=2
             Number of panels per row.
         target, units : str, default=None
             Name and unit of the target, for labels. None: what the model predicts ("prediction", "log-odds", ...).

@@ -84,7 +84,7 @@ class ComponentDisplay(PanelsDisplay):
         missing: str | bool = "auto",
         background: bool = True,
         same_scale: bool = True,
-        n_cols: int = 3,
+        n_cols: int = 2,
         target: str | None = None,
         units: str | None = None,
         ax: Any = None,
@@ -120,7 +120,7 @@ class ComponentDisplay(PanelsDisplay):
         same_scale : bool, default=True
             Use one margin scale for all panels, so that they can be compared. A component that is flat on this scale
             has its own range written into its panel. The colours always share one scale.
-        n_cols : int, default=3
+        n_cols : int, default=2
             Number of panels per row.
         target, units : str, default=None
             Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...), or
@@ -168,7 +168,7 @@ class ComponentDisplay(PanelsDisplay):
         missing: str | bool = "auto",
         background: bool = True,
         same_scale: bool = True,
-        n_cols: int = 3,
+        n_cols: int = 2,
         target: str | None = None,
         units: str | None = None,
         ax: Any = None,
@@ -194,7 +194,7 @@ class ComponentDisplay(PanelsDisplay):
             Draw the histogram of the background along the bottom.
         same_scale : bool, default=True
             Use one margin scale for all panels.
-        n_cols : int, default=3
+        n_cols : int, default=2
             Number of panels per row.
         target, units : str, default=None
             Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
@@ -238,7 +238,7 @@ class ComponentDisplay(PanelsDisplay):
         missing: str | bool = "auto",
         background: bool = True,
         same_scale: bool = True,
-        n_cols: int = 3,
+        n_cols: int = 2,
         target: str | None = None,
         units: str | None = None,
         ax: Any = None,
@@ -265,7 +265,7 @@ class ComponentDisplay(PanelsDisplay):
             Draw the histogram of the background along the bottom.
         same_scale : bool, default=True
             Use one margin scale for all panels.
-        n_cols : int, default=3
+        n_cols : int, default=2
             Number of panels per row.
         target, units : str, default=None
             Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
