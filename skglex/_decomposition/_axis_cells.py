@@ -168,10 +168,13 @@ def cells_of_axis(decomposer: Any, axis: Axis) -> AxisCells:
     origin = next((origin for origin in view.fitted.raw.origins if position in origin.outputs), None)
     # The edges of an axis leave out the bins that no number can reach; the bins of rows count them.
     along = np.asarray(bins_along(axis, view.grid.edges(used)))
+    # Where thresholds have equal edges, numbers are only in the last of their bins.
+    reached = len(along) - 1 if axis.categorical else view.grid.n_reached(used)
+    last = reached - 1 - np.unique(along[:reached][::-1], return_index=True)[1]
     plain = AxisCells(
         feature=axis.feature,
         used_features=np.array([used]),
-        bins=np.unique(along, return_index=True)[1][None],
+        bins=np.append(last, len(along) - 1)[None],
         shares=_shares(decomposer, axis),
         find=lambda rows: along[rows.bins[used]],
         missing=axis.missing,

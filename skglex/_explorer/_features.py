@@ -12,6 +12,8 @@ from skglex._decomposition import AxisCells, Explained, Rows, cells_of_player
 
 # What a page says of the values of a feature is the same for at least so many rows.
 FEWEST_ROWS = 5
+# No column has this value.
+_UNKNOWN = "a value that no row has"
 
 
 @dataclass
@@ -29,6 +31,8 @@ class PageFeature:
         The cells of the feature. None: it has only the combinations of bins that occur in ``bins``.
     bins : ndarray of shape (n_columns, n_cells)
         Bins of the columns in each cell. Cells without a place on the axis come last.
+    unseen : int, or None
+        The cell of categories that the model does not know. None: it refuses them, or the feature has numbers.
     """
 
     player: int
@@ -36,6 +40,7 @@ class PageFeature:
     columns: NDArray[np.int64]
     axis: AxisCells | None
     bins: NDArray[np.int64]
+    unseen: int | None = None
 
     @property
     def n_on_axis(self) -> int:
@@ -89,7 +94,9 @@ def page_features(decomposer: Any, view: Explained) -> list[PageFeature]:
                 columns = axis.used_features
         bins = np.empty((len(columns), 0), np.int64) if axis is None else axis.bins.astype(np.int64)
         shown = view.shown_name(name) if axis is None else axis.feature
-        features.append(PageFeature(player, shown, columns, axis, bins))
+        feature = PageFeature(player, shown, columns, axis, bins)
+        feature.unseen = _unseen(feature, view)
+        features.append(feature)
     return features
 
 
@@ -122,7 +129,7 @@ def describe_feature(
     extra = feature.bins.shape[1] - axis.n_cells
     facts |= {
         "editable": True,
-        "hasMissing": has_missing,
+        "hasMissing": has_missing and view.source.input.finite is not True,
         "missing": axis.missing if has_missing else None,
         "missingLabel": axis.missing_label,
         "nOnAxis": axis.n_cells,
@@ -130,7 +137,13 @@ def describe_feature(
     }
     if axis.labels is not None:
         labels = [*axis.labels, *([axis.missing_label] if has_missing else [])]
-        labels += [f"another value {i + 1}" for i in range(extra)]
+        labels += [
+            "other" if axis.n_cells + i == feature.unseen else f"another value {i + 1}" for i in range(extra)
+        ]
+        # A cell that no value can be in is no choice: "other" where the model refuses other values.
+        unused = np.zeros(len(labels), dtype=bool)
+        unused[: axis.n_cells] = (axis.shares == 0) & (np.array(labels[: axis.n_cells]) == "other")
+        unused[axis.missing : axis.n_cells] = not facts["hasMissing"]
         cells = None if rows is None else axis.find(rows)
         typical = (
             int(np.argmax(axis.shares)) if cells is None else int(np.bincount(cells[cells >= 0]).argmax())
@@ -138,21 +151,56 @@ def describe_feature(
         return facts | {
             "kind": "category",
             "labels": labels,
-            "unseen": _unseen(feature, view, axis),
+            "unseen": feature.unseen,
+            "choices": [c for c in range(feature.bins.shape[1]) if c == feature.unseen or not unused[c]],
             "typical": labels[typical],
         }
     return facts | {"kind": "number", "edges": _finite(axis.edges)} | _numbers(axis, feature, view, rows)
 
 
-def _unseen(feature: PageFeature, view: Explained, axis: AxisCells) -> int | None:
-    """Return the cell of categories that the model does not know; None if it refuses them."""
-    if len(feature.columns) > 1 or axis.labels is None or axis.labels[-1] != "other":
+def _unseen(feature: PageFeature, view: Explained) -> int | None:
+    """Return the cell of categories that the model does not know; add one if it is needed.
+
+    A column after a preprocessing gets what the preprocessing makes of such a value, if it takes it.
+    """
+    axis = feature.axis
+    if axis is None or axis.labels is None:
         return None
+    origin = view.origin_of(view.grid.features[feature.columns].tolist())
+    if view.fitted.preprocess is not None:
+        positions = (
+            [o.position for o in view.fitted.raw.origins if o.name == feature.name] if origin is None else []
+        )
+        return _cell_of_unknown(
+            feature, view, positions[0] if positions else origin.position if origin else None
+        )
     spec, column = view.source.input, int(view.grid.features[feature.columns[0]])
+    if len(feature.columns) > 1 or axis.labels[-1] != "other":
+        return None
     if spec.unknown_is_missing and column in spec.categories:
         return axis.missing
     known = column in spec.categories and column not in spec.encoders and not spec.by_value
     return None if known else len(axis.labels) - 1
+
+
+def _cell_of_unknown(feature: PageFeature, view: Explained, position: int | None) -> int | None:
+    """Return the cell of a raw value that the preprocessing was not fitted on; None if it refuses the value."""
+    row = view.fitted.row
+    if position is None or not (
+        hasattr(row, "iloc") or getattr(getattr(row, "dtype", None), "kind", "") == "O"
+    ):
+        return None
+    row = row.copy()
+    unknown = np.array([_UNKNOWN], dtype=object)
+    if hasattr(row, "iloc"):
+        row.isetitem(position, unknown)
+    else:
+        row[:, position] = unknown
+    try:
+        bins = view.fitted.bins(view.fitted.to_model_space(row), view.execution)
+    except (ValueError, TypeError, KeyError):
+        return None
+    return int(feature.cells_of(bins[feature.columns])[0])
 
 
 def _numbers(axis: AxisCells, feature: PageFeature, view: Explained, rows: Rows | None) -> dict[str, Any]:
@@ -172,19 +220,31 @@ def _numbers(axis: AxisCells, feature: PageFeature, view: Explained, rows: Rows 
         numbers = np.where(axis.find(rows) == axis.missing, np.nan, axis.numbers(rows))
         numbers = np.sort(numbers[np.isfinite(numbers)])
     if len(numbers) > 2 * FEWEST_ROWS:
-        # The extreme values of a feature belong to single rows, so the ends are the fifth of each side.
-        inner = numbers[FEWEST_ROWS - 1 : 1 - FEWEST_ROWS]
-        facts["quantiles"] = np.quantile(inner, np.linspace(0, 1, 21), method="nearest").tolist()
-        facts["typical"] = facts["quantiles"][10]
         facts["step"] = 1 if bool((numbers == np.round(numbers)).all()) else None
-    ends = [*facts["quantiles"], *(e for e in facts_edges(axis) if abs(e) < 1e100)]
+        facts["quantiles"] = _rounded_quantiles(numbers, facts["step"])
+        facts["typical"] = facts["quantiles"][10]
+    ends = [*facts["quantiles"], *(e for e in _edges(axis) if abs(e) < 1e100)]
     facts["min"], facts["max"] = (min(ends), max(ends)) if ends else (0.0, 1.0)
     if facts["typical"] is None:
         facts["typical"] = ends[len(ends) // 2] if ends else 0.0
     return facts
 
 
-def facts_edges(axis: AxisCells) -> list[float]:
+def _rounded_quantiles(numbers: NDArray[np.float64], step: int | None) -> list[float]:
+    """Return 21 quantiles of sorted numbers that tell no number of a single row.
+
+    The ends are the fifth number of each side, and the quantiles are rounded to whole numbers or to a thousandth of the
+    range.
+    """
+    inner = numbers[FEWEST_ROWS - 1 : 1 - FEWEST_ROWS]
+    quantiles = np.quantile(inner, np.linspace(0, 1, 21))
+    digits = 0
+    if step is None and inner[-1] > inner[0]:
+        digits = 3 - int(np.floor(np.log10(inner[-1] - inner[0])))
+    return [float(round(value, digits)) for value in quantiles.tolist()]
+
+
+def _edges(axis: AxisCells) -> list[float]:
     """Return the edges of an axis of numbers."""
     return [] if axis.edges is None else np.asarray(axis.edges, np.float64).tolist()
 

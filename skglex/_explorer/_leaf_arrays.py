@@ -17,7 +17,7 @@ from skglex._decomposition import Explained
 from skglex._leaves import PathDependent, RankedSubsets
 
 # The page holds weights of triples, too, if there are at most so many weights.
-_MOST_WEIGHTS = 2_000_000
+_MOST_WEIGHTS = 5_000_000
 # Rows have equal weights if no count is further than this from an integer.
 _ROUNDING = 1e-6
 

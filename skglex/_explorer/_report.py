@@ -207,7 +207,7 @@ def _decomposer_of(model: Any, X: Any, weight: Any) -> GlexDecomposer:
     if isinstance(model, GlexDecomposer):
         check_is_fitted(model)
         return model
-    if hasattr(type(model), "strongest_components") or hasattr(type(model), "removed_features_"):
+    if hasattr(type(model), "strongest_components"):
         raise TypeError(
             f"cannot write the report of a {type(model).__name__}, which has no leaves of a model. Pass the model, or "
             "a GlexDecomposer of it"
