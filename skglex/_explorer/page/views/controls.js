@@ -65,8 +65,8 @@ function sliderControl(text, { min, max, step, write }, choose) {
 }
 
 /** Make the box that says what a part of the page lacks and how to get it. */
-function needsRows(what, how) {
+function needsRows(what, how = null) {
   return element("div.notice.needs-rows", {},
     element("p", {}, element("strong", {}, "Needs rows. "), what),
-    element("p.small", {}, "Ask for a report with them: ", element("code", {}, how), "."));
+    how ? element("p.small", {}, "Ask for a report with them: ", element("code", {}, how), ".") : null);
 }

@@ -139,12 +139,12 @@ function orderKind(order) {
 }
 
 /** Run something that needs rows, and return the box that says so where the page has none. */
-function orNeedsRows(make, how = "skglex.report(…, background_rows=200)") {
+function orNeedsRows(make) {
   try {
     return make();
   } catch (error) {
-    if (error instanceof NeedsRows) return needsRows(`${error.message.replace(/\.?$/, ".")}`, how);
-    if (error instanceof NotInPage) return element("p.notice", {}, error.message.replace(/\.?$/, "."));
+    if (error instanceof NeedsRows) return needsRows(error.message.replace(/\.?$/, "."));
+    if (error instanceof NotInPage) return element("p.notice.small", {}, error.message.replace(/\.?$/, "."));
     throw error;
   }
 }
