@@ -286,7 +286,7 @@ def _background_rows(data: Any) -> Any:
     if kind.__name__ != "Independent" or getattr(data, "clustering", None) is not None:
         raise TypeError(
             f"data is a {kind.__name__} of shap, expected rows. Pass the rows themselves: all of them are used, so "
-            "there is no need to summarise them"
+            "there is no need to summarize them"
         )
     if not data.output_dataframe:
         return data.data
