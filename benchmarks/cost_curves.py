@@ -23,7 +23,8 @@ import numpy as np
 from benchmarks._data import prepare
 from benchmarks._types import Data, Size
 
-TIMED = 200
+# Rows that LightGBM's contributions are timed on, and rows of one call of skglex.
+TIMED, BLOCK = 200, 100_000
 WORK = {
     "values, path-dependent": ("path_dependent", "shap_values"),
     "values, empirical": ("empirical", "shap_values"),
@@ -42,9 +43,9 @@ def sweeps(scale: float) -> Iterator[tuple[str, list[Size]]]:
     yield "depth", [replace(base, depth=depth) for depth in (6, 9, 12, 15, 18, 21, 25)]
     yield "leaves", [replace(base, leaves=n, depth=15) for n in (31, 63, 127, 255, 511, 1_023, 2_000)]
     # Few features bound the players of a deep leaf.
-    yield "players", [replace(base, features=d, depth=25) for d in (5, 8, 12, 16, 24, 40, 80)]
-    yield "background", [replace(base, background=n) for n in rows(100, 1_000, 10_000, 100_000, 1_000_000)]
-    yield "rows", [replace(base, rows=n) for n in rows(10, 100, 1_000, 10_000, 100_000, 1_000_000)]
+    yield "players", [replace(base, features=d, depth=25, leaves=1_023) for d in (4, 6, 8, 12, 16, 24)]
+    yield "background", [replace(base, background=n) for n in rows(100, 1_000, 10_000, 100_000, 1_000_000, 5_000_000)]
+    yield "rows", [replace(base, rows=n) for n in rows(100, 1_000, 10_000, 100_000, 1_000_000, 3_000_000)]
 
 
 def cpu(work: Callable[[], Any]) -> float:
@@ -87,7 +88,10 @@ def ratios(data: Data) -> dict[str, float]:
 
         def work(weighting: str = weighting, method: str = method) -> Any:
             decomposer = GlexDecomposer(data.model, weighting=weighting, n_jobs=1).fit(data.background)
-            return getattr(decomposer, method)(data.X)
+            first = getattr(decomposer, method)(data.X[:BLOCK])
+            for start in range(BLOCK, len(data.X), BLOCK):
+                getattr(decomposer, method)(data.X[start : start + BLOCK])
+            return first
 
         if label == "values, path-dependent":
             assert np.abs(work()[:n] - own(n)[:, :-1]).max() < 1e-9
@@ -105,7 +109,8 @@ def draw(panels: dict[str, list[tuple[float, dict[str, float]]]], path: Path) ->
     for position, (name, points) in enumerate(panels.items()):
         axes: Any = figure.add_subplot(2, 3, position + 1)
         for label in WORK:
-            axes.plot(*zip(*((x, found[label]) for x, found in points)), "o-", ms=4, label=label)
+            ordered = sorted((x, found[label]) for x, found in points)
+            axes.plot(*zip(*ordered), "o-", ms=4, label=label)
         axes.axhline(1, color="0.5", lw=1, ls="--")
         axes.set(yscale="log", xlabel={"players": "players per leaf (mean)"}.get(name, name))
         if name not in ("depth", "players"):

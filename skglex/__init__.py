@@ -8,6 +8,8 @@ Start with one of the estimators:
 - `ComponentModel` predicts from the components of a model that one keeps, as one has edited them.
 - `RandomPlantedForestRegressor` and `RandomPlantedForestClassifier` are models that consist of components.
 
+Or call `report`, which writes all about a fitted model into one HTML file, a `Report`.
+
 These modules continue from a fitted estimator:
 
 - `skglex.inspection` computes importances and the strength of interactions, and explains differences between rows,
@@ -28,6 +30,7 @@ from skglex._remover import FeatureRemover
 from skglex._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from skglex._explorer import Report, report
     from skglex._planted import RandomPlantedForestClassifier, RandomPlantedForestRegressor
 
 __all__ = [
@@ -36,16 +39,18 @@ __all__ = [
     "GlexDecomposer",
     "RandomPlantedForestClassifier",
     "RandomPlantedForestRegressor",
+    "Report",
+    "report",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the planted forests on first access, since their many compiled kernels slow down the import."""
+    """Import on first access what slows down the import: the kernels of planted forests, and reports."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from skglex import _planted
+    from skglex import _explorer, _planted
 
-    return getattr(_planted, name)
+    return getattr(_explorer if name in _explorer.__all__ else _planted, name)
 
 
 def __dir__() -> list[str]:

@@ -24,6 +24,7 @@ from skglex._input import (
     bin_all,
     categories_of,
     check_rows,
+    column_limits,
     fill_columns,
     frame_names,
     is_frame,
@@ -81,6 +82,9 @@ class FittedModel:
         Whether the rows after the preprocessing are a sparse matrix.
     raw : RawMap
         Which raw columns the model's columns are computed from. `with_raw_columns` sets it.
+    limits : ndarray of shape (n_used_features, 2), or None
+        The least and the largest number of each feature in the background; None if it is not in memory.
+        `with_raw_columns` sets it.
     """
 
     model: Any
@@ -93,6 +97,7 @@ class FittedModel:
     row: Any = None
     sparse: bool = False
     raw: RawMap = field(default_factory=RawMap)
+    limits: NDArray[np.float64] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "row": pack_row(self.row)}
@@ -291,7 +296,7 @@ class FittedModel:
         )
 
     def with_raw_columns(self, X: Any, Xt: Any) -> FittedModel:
-        """Return a copy that knows which raw columns the model's columns come from.
+        """Return a copy that knows which raw columns the model's columns come from, and the limits of their numbers.
 
         X and Xt are the rows passed to `fit`, before and after the preprocessing. Nothing is traced if the background
         is in Dask partitions.
@@ -303,7 +308,8 @@ class FittedModel:
             X, Xt = take_rows(X, rows), take_rows(Xt, rows)
         transform = None if self.preprocess is None else self.to_model_space
         spec, background = self.source.input, self.background.in_memory()
-        return replace(self, raw=trace_columns(X, Xt, transform, spec, self.grid, background))
+        raw = trace_columns(X, Xt, transform, spec, self.grid, background)
+        return replace(self, raw=raw, limits=column_limits(Xt, spec, self.grid))
 
     def bin_background(
         self, Xt: Any, weight: NDArray[np.float64], execution: Execution

@@ -32,7 +32,14 @@ from skglex._input import (
     take_rows,
 )
 from skglex._leaves import LeafSum, assign_players
-from skglex._mixed_rows import CellAxis, cell_axis, distinct_cells, mean_over_cells, warn_of_margins
+from skglex._mixed_rows import (
+    CellAxis,
+    cell_axis,
+    count_conditions,
+    distinct_cells,
+    mean_over_cells,
+    warn_of_margins,
+)
 from skglex._readers import tree_model
 from skglex._utils import Execution, restore_on_failure, warn_user
 from skglex.components import ComponentNames
@@ -710,7 +717,8 @@ class FeatureRemover(BaseMarginPredictor):
         ensemble, response, execution = self._fitted.source.ensemble, self._response, self._execution
         n_rows, n_outputs = Xt.shape[0], self._full.n_outputs
         shift = None if offset is None else self._shift(offset, (n_rows, n_outputs)).T
-        warn_of_margins(float(n_rows) * axis.n_cells * n_outputs, "the mean response")
+        conditions = count_conditions(ensemble, [axis.used_features]) * n_rows
+        warn_of_margins(float(n_rows) * axis.n_cells * n_outputs, "the mean response", conditions=conditions)
         out = np.empty((response.n_responses, n_rows))
         for r0, r1, bins in self._fitted.iter_bins(Xt, execution, n_outputs):
             part = None if shift is None else shift[:, r0:r1]

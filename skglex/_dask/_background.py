@@ -150,6 +150,7 @@ class PartitionedEmpirical:
         return self._keep(("ranked", _digest(wanted.leaves), wanted.max_order), wanted.size, compute)
 
     solves_leaves = False
+    solves_any_path = False
 
     def shapley_kernel(
         self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int

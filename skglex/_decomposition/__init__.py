@@ -1,5 +1,16 @@
 """Split a leaf ensemble into components: list them, tabulate or stream them, and sum Shapley values."""
 
+from skglex._decomposition._axis_cells import (
+    MAX_LEVELS,
+    AxisCells,
+    Rows,
+    cells_of_axis,
+    cells_of_component,
+    cells_of_player,
+    component_values,
+    has_axes,
+    response_values,
+)
 from skglex._decomposition._decomposition import Decomposition, average_out
 from skglex._decomposition._explained import Explained, explained
 from skglex._decomposition._given_tables import GivenTables
@@ -10,6 +21,7 @@ from skglex._decomposition._importance import (
     top_components,
 )
 from skglex._decomposition._listed_components import ListedComponents
+from skglex._decomposition._margin_label import margin_label
 from skglex._decomposition._pairs_of_rows import pair_shapley
 from skglex._decomposition._remainder import remainder_share, warn_of_remainder
 from skglex._decomposition._response_scale import ResponseScale, response_scale
@@ -19,6 +31,8 @@ from skglex._decomposition._row_values import OneHot, as_text, name_values, one_
 from skglex._decomposition._tables import ComponentTables
 
 __all__ = [
+    "MAX_LEVELS",
+    "AxisCells",
     "ComponentTables",
     "Decomposition",
     "Explained",
@@ -27,16 +41,24 @@ __all__ = [
     "OneHot",
     "ResponseScale",
     "RowMeans",
+    "Rows",
     "as_text",
     "average_out",
+    "cells_of_axis",
+    "cells_of_component",
+    "cells_of_player",
     "component_means",
+    "component_values",
     "explained",
+    "has_axes",
+    "margin_label",
     "margin_means",
     "name_values",
     "one_hot_columns",
     "pair_shapley",
     "remainder_share",
     "response_scale",
+    "response_values",
     "row_means",
     "row_values",
     "shapley_means",

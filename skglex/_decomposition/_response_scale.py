@@ -16,6 +16,7 @@ from skglex._mixed_rows import (
     Link,
     cell_axis,
     coalition_responses,
+    count_conditions,
     distinct_cells,
     mean_over_cells,
     mean_over_rows,
@@ -115,11 +116,15 @@ class ResponseScale:
                 rows_of.append(of_row)
                 n_margins += cost
             else:
-                warn_of_margins(float(bins.shape[1]) * len(shares[1]), "the mean response")
+                self._warn(
+                    float(bins.shape[1]) * len(shares[1]), bins.shape[1], [removed], "the mean response"
+                )
                 axis = cell_axis(self._ensemble, removed, shares[0])
                 out[:, i] = mean_over_cells(self._ensemble, bins, axis, shares[1], self.link, execution)
         if by_cells:
-            warn_of_margins(n_margins * self._ensemble.n_outputs, "the mean response")
+            self._warn(
+                n_margins, self._background.n_rows, [used for _, used, _ in by_cells], "the mean response"
+            )
             grids = [[(used, cells)] for _, used, cells in by_cells]
             for (i, _, _), of_row, mean in zip(by_cells, rows_of, self.grids(grids, execution)):
                 out[:, i] = mean[:, of_row]
@@ -176,7 +181,9 @@ class ResponseScale:
         nothing = [(np.empty(0, np.int64), np.empty((0, 1), every[0][1].dtype))]
         grids = [[a for a, player in zip(every, player_of_axis) if player in part] for part in parts]
         n_cells = sum(float(np.prod([bins.shape[1] for _, bins in grid])) for grid in grids)
-        warn_of_margins(self._background.n_rows * n_cells * self._ensemble.n_outputs, "the component")
+        n_rows = self._background.n_rows
+        free = [np.concatenate([used for used, _ in grid]) for grid in grids if grid]
+        self._warn(n_rows * n_cells, n_rows, free, "the component")
         out = np.zeros((self.n_responses, *(bins.shape[1] for _, bins in every)))
         for part, mean in zip(parts, self.grids([grid or nothing for grid in grids], execution)):
             shape = [
@@ -184,6 +191,11 @@ class ResponseScale:
             ]
             out += (-1) ** (len(axes) - len(part)) * mean.reshape(self.n_responses, *shape)
         return out
+
+    def _warn(self, n_margins: float, n_rows: int, free: Sequence[NDArray[np.int64]], what: str) -> None:
+        """Warn if the responses of rows at cells take long, when each of some sets of used_features is free."""
+        conditions = count_conditions(self._ensemble, free) * n_rows
+        warn_of_margins(n_margins * self._ensemble.n_outputs, what, conditions=conditions)
 
     # -- games --------------------------------------------------------------------------------
 

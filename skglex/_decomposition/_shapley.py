@@ -58,11 +58,11 @@ class ShapleySums:
         n_rows, n_outputs = bins.shape[1], self._games.ensemble.n_outputs
         out = np.zeros((n_outputs * self._per_output, n_rows))
         leaves = self._has_columns
-        walks, reason = None, self._games.players.refused("SHAP values and interactions")
+        walks, reason = None, self._refused
         if not self._keeps_tables or reason:
             walks = self._weights.weighting.shapley_walks(self._games, self._margins, bins, self._layout)
         if walks is None and reason:
-            raise ValueError(f"{reason}. With empirical weights, SHAP values of trees are available, too")
+            raise ValueError(reason)
         if walks is not None:
             trees = np.arange(len(self._games.ensemble.tree_ptr) - 1)
             self._add_anew(*walks, trees, bins, out, execution)
@@ -82,6 +82,14 @@ class ShapleySums:
             )
         shape = (self._n_players,) * (2 if self._pairs else 1)
         return out.reshape(n_outputs, *shape, n_rows)
+
+    @property
+    def _refused(self) -> str | None:
+        """Return why leaf by leaf the values cannot be computed; None if they can."""
+        if self._weights.weighting.solves_any_path and not self._pairs:
+            return None
+        what = "SHAP interaction values" if self._pairs else "SHAP values with empirical weights"
+        return self._games.players.refused(what)
 
     @property
     def _has_columns(self) -> NDArray[np.bool_]:

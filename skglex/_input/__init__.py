@@ -1,6 +1,6 @@
 """Convert the rows that users pass (arrays, sparse matrices, data frames) to numbers, and to bins of a model's grid."""
 
-from skglex._input._bins import bin_all, iter_binned, iter_bins, map_chunks, placeholders
+from skglex._input._bins import bin_all, column_limits, iter_binned, iter_bins, map_chunks, placeholders
 from skglex._input._categories import (
     categories_and_codes,
     categories_of,
@@ -51,6 +51,7 @@ __all__ = [
     "categories_and_codes",
     "categories_of",
     "check_rows",
+    "column_limits",
     "column_names",
     "column_values",
     "expand_groups",

@@ -114,6 +114,23 @@ def bin_all(X: Any, spec: InputSpec, grid: Grid, execution: Execution = DEFAULT_
     return map_chunks(iter_bins(X, spec, grid, execution, shape[0]), shape, lambda bins: bins, grid.dtype)
 
 
+def column_limits(X: Any, spec: InputSpec, grid: Grid) -> NDArray[np.float64]:
+    """Return the least and the largest number of every used feature that is finite and not missing.
+
+    The shape is (n_used_features, 2). Features without any such number have the limits infinity and minus infinity.
+    """
+    limits = np.tile([np.inf, -np.inf], (len(grid.features), 1))
+    size = max(scaled(budgets.bin_bytes) // (8 * max(len(grid.features), 1)), 1024)
+    for start, stop in _ranges(0, X.shape[0], size):
+        columns = _read_columns(X, spec, grid, start, stop)
+        if not np.isnan(spec.missing):
+            _mark_missing(columns, X, spec, grid)
+        known = np.isfinite(columns)
+        limits[:, 0] = np.minimum(limits[:, 0], columns.min(axis=1, where=known, initial=np.inf))
+        limits[:, 1] = np.maximum(limits[:, 1], columns.max(axis=1, where=known, initial=-np.inf))
+    return limits
+
+
 def placeholders(X: Any, spec: InputSpec, grid: Grid) -> dict[float, list[int]]:
     """Return values that look like missing ones, such as -999, with the used features that have them.
 

@@ -348,10 +348,12 @@ class SubsetWork(NamedTuple):
 
     Attributes
     ----------
-    sums : ndarray of shape (2 or 3, 2**k), float64
+    sums : ndarray of shape (1 or 3, 2**k), float64
         Tables of sums over subsets.
     weight : ndarray of shape (2**k,), float64
         Weights of coalitions.
+    alone : ndarray of shape (k + 2, n_block), float64
+        Terms of the players of a block of rows.
     n_members : ndarray of shape (2**k,), uint8
         Size of every coalition.
     pattern : ndarray, uint32
@@ -364,11 +366,45 @@ class SubsetWork(NamedTuple):
 
     sums: NDArray[np.float64]
     weight: NDArray[np.float64]
+    alone: NDArray[np.float64]
     n_members: NDArray[np.uint8]
     pattern: NDArray[np.uint32]
     code: NDArray[np.uint16]
     ids: NDArray[np.int64]
     rows: NDArray[np.int64]
+
+
+class PartWork(NamedTuple):
+    """Hold work space for games that are solved in parts (`skglex._kernels.parts`), for the largest of them.
+
+    Attributes
+    ----------
+    product : ndarray of shape (n_parts, 256, n_nodes), float64
+        Product of the factors of a part's players, by pattern and node.
+    without : ndarray of shape (n_parts, 256, n_nodes, 8), float64
+        The same without one player, times that player's gain.
+    rest : ndarray of shape (n_parts + 1, n_nodes), float64
+        Products of the other parts of one row.
+    pattern : ndarray of shape (n_parts, n_block), uint8
+        Violated players of a block of rows.
+    terms : ndarray of shape (n_block, 8 * n_parts), float64
+        Shapley values of a block of rows, for a leaf of value one.
+    ptr : ndarray of shape (n_parts + 1,), int64
+        Where the conditions of each part begin.
+    condition : ndarray, int64
+        Conditions of a leaf, by part.
+    bit : ndarray, uint8
+        Player of each of them, in its part.
+    """
+
+    product: NDArray[np.float64]
+    without: NDArray[np.float64]
+    rest: NDArray[np.float64]
+    pattern: NDArray[np.uint8]
+    terms: NDArray[np.float64]
+    ptr: NDArray[np.int64]
+    condition: NDArray[np.int64]
+    bit: NDArray[np.uint8]
 
 
 class ClusterSpace(NamedTuple):

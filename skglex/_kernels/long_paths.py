@@ -16,6 +16,7 @@ from skglex._kernels.clusters import (
 )
 from skglex._kernels.coalitions import multiply_ratios
 from skglex._kernels.compilation import helper, kernel
+from skglex._kernels.parts import add_by_parts, part_work, quadrature_cost, solves_by_parts
 from skglex._kernels.patterns import BLOCK, violations
 from skglex._kernels.shapley import n_columns, solve_by_comparison, solve_by_quadrature
 from skglex._kernels.subset_sums import (
@@ -41,14 +42,24 @@ def _work_space(players, leaves, most_states, pairs):
         if k <= MOST_PLAYERS:
             most_in_table = max(most_in_table, k)
     return SubsetWork(
-        np.empty((3 if pairs else 2, 1 << most_in_table)),
+        np.empty((3 if pairs else 1, 1 << most_in_table)),
         np.empty(1 << most_in_table),
+        np.empty((most_in_table + 2, BLOCK)),
         count_members(most_in_table),
         np.empty(max(BLOCK, most_states), np.uint32),
         np.empty(max(BLOCK, most_states), np.uint16),
         np.empty(most, np.int64),
         np.empty(max(1, n_columns(most, pairs)), np.int64),
     )
+
+
+@helper
+def _most_conditions(paths, leaves):
+    """Return the largest number of conditions of a leaf."""
+    most = 0
+    for leaf in leaves:
+        most = max(most, paths.ptr[leaf + 1] - paths.ptr[leaf])
+    return most
 
 
 @helper
@@ -85,7 +96,7 @@ def _add_by_sums(work, bins, conditions, paths, values, players, layout, leaf, o
         for r in range(stop - start):
             work.pattern[r] ^= everyone
         met, value = work.pattern[: stop - start], values.value[leaf]
-        add_from_sums(work.sums, met, start, k, work.rows, stride, value, layout.pairs, out)
+        add_from_sums(work, met, start, k, stride, value, layout.pairs, out)
 
 
 @helper
@@ -98,11 +109,11 @@ def _add_to_cluster(work, space, table, n_rows, size, values, players, layout, l
             work.pattern[r] = space.met_players[work.code[r]]
         stride = rows_of_leaf(leaf, k, work.ids, values, layout, work.rows)
         met = work.pattern[:n_rows]
-        add_from_sums(work.sums, met, 0, k, work.rows, stride, value, layout.pairs, out)
+        add_from_sums(work, met, 0, k, stride, value, layout.pairs, out)
         return
     columns_of_leaf(k, work.ids, layout, space, work.rows)
     stride = table.shape[0] // value.shape[0]
-    add_from_sums(work.sums, space.met_players[:size], 0, k, work.rows, stride, value, layout.pairs, table)
+    add_from_sums(work, space.met_players[:size], 0, k, stride, value, layout.pairs, table)
 
 
 @helper
@@ -125,6 +136,7 @@ def add_shapley_by_quadrature(
     work = _work_space(players, leaves, most_states, layout.pairs)
     space = cluster_space(conditions, n_bins, layout.n_players, most_states, True)
     most = work.ids.shape[0]
+    parts = part_work(most, _most_conditions(paths, leaves), n_rows, layout.pairs)
     pattern, distinct = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     number, hashed = np.empty(BLOCK, np.int64), np.full(4 * BLOCK, -1, np.int64)
     terms = np.empty((min(BLOCK, n_rows), work.rows.shape[0]))
@@ -133,8 +145,7 @@ def add_shapley_by_quadrature(
     while i < leaves.shape[0]:
         leaf = leaves[i]
         k = players.n_players[leaf]
-        half = (k + 1) // 2
-        by_sums = sums_are_cheaper(k, n_rows, 1.0 * half * k * (k if layout.pairs else 3), layout.pairs)
+        by_sums = sums_are_cheaper(k, n_rows, quadrature_cost(k, n_rows, layout.pairs), layout.pairs)
         if by_sums:
             n_leaves, n_features, n_cluster, size = grow_cluster(
                 leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
@@ -165,8 +176,15 @@ def add_shapley_by_quadrature(
             weights_of_ratios(ratio, k, work.weight)
             _add_by_sums(work, bins, conditions, paths, values, players, layout, leaf, out)
             continue
-        x, w = rules.nodes[half], rules.weights[half]
         stride = rows_of_leaf(leaf, k, work.ids, values, layout, work.rows)
+        if solves_by_parts(k, n_rows, layout.pairs):
+            rows = work.rows
+            add_by_parts(
+                leaf, ratio, bins, conditions, paths, values, players, rules, rows, stride, parts, out
+            )
+            continue
+        half = (k + 1) // 2
+        x, w = rules.nodes[half], rules.weights[half]
         first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
         for start in range(0, n_rows, BLOCK):
             stop = min(start + BLOCK, n_rows)

@@ -1,8 +1,9 @@
-r"""Solve a leaf's game from sums over subsets: two tables for the Shapley values of all players, three for all pairs.
+r"""Solve a leaf's game from sums over subsets: one table for the Shapley values of all players, three for all pairs.
 
 Let c(T) be E(P \ T), w(t) = t! (k - t - 1)! / k!, and M the set of the players whose conditions a row meets. With
 U(M) = sum over non-empty T in M of w(|T| - 1) c(T) and S(M) = U(M) + sum over T in M of w(|T|) c(T), every player i
-gets U(M) - S(M without i). Pairs have a third table; see `_add_pairs`.
+gets U(M) - S(M without i). U needs no table, because the values of all players add up to what the row has beyond the
+average: 1 - c({}) if it meets all conditions, else -c({}). Pairs have three tables; see `_add_pairs`.
 """
 
 import numpy as np
@@ -12,8 +13,8 @@ from skglex._kernels.patterns import BLOCK, violations
 from skglex._kernels.shapley import size_weights
 from skglex._kernels.subsets import sum_over_subsets
 
-# The largest game with tables: 2**20 numbers of 8 bytes each.
-MOST_PLAYERS = 20
+# The largest game with tables: 2**22 numbers of 8 bytes each.
+MOST_PLAYERS = 22
 # Nanoseconds: of an entry of a table and each of its players, of the entry itself, and of a pattern of a row beside one
 # of the background.
 _ENTRY, _FILL, _COMPARISON = 0.12, 1.0, 2.0
@@ -48,8 +49,8 @@ def fill_sums(weight, k, n_members, pairs, sums):
         if pairs:
             by_size[0, n], by_size[1, n], by_size[2, n] = y, y + u, y + 2.0 * u + h
         else:
-            by_size[0, n], by_size[1, n] = u, u + h
-    for i in range(3 if pairs else 2):
+            by_size[0, n] = u + h
+    for i in range(sums.shape[0]):
         table = sums[i]
         for t in range(1 << k):
             table[t] = by_size[i, n_members[t]] * weight[t]
@@ -102,19 +103,18 @@ def rows_of_leaf(leaf, k, ids, values, layout, rows):
 
 
 @helper
-def add_from_sums(sums, met, start, k, rows, stride, value, pairs, out):
+def add_from_sums(work, met, start, k, stride, value, pairs, out):
     """Add a leaf's Shapley values or half interactions to ``out[rows, start:]``, for patterns of players that are met.
 
-    ``sums`` are the tables of `fill_sums`. Output o of pair or player c has the row ``rows[c] + o * stride``.
+    ``work`` holds the tables that `fill_sums` makes. Output o of pair or player c has the row
+    ``work.rows[c] + o * stride``.
     """
-    n = met.shape[0]
-    terms, alone = np.empty(BLOCK), np.empty((k + 1 if pairs else 1, BLOCK))
-    for first in range(0, n, BLOCK):
+    for first in range(0, met.shape[0], BLOCK):
         part = met[first : first + BLOCK]
         if pairs:
-            _add_pairs(sums, part, start + first, k, rows, stride, value, terms, alone, out)
+            _add_pairs(work, part, start + first, k, stride, value, out)
         else:
-            _add_players(sums, part, start + first, k, rows, stride, value, terms, alone, out)
+            _add_players(work, part, start + first, k, stride, value, out)
 
 
 @helper
@@ -124,30 +124,36 @@ def _bit(i, met):
 
 
 @helper
-def _add_players(sums, met, start, k, rows, stride, value, terms, alone, out):
+def _add_players(work, met, start, k, stride, value, out):
     """Add U(M) - S(M - i) to the row of every player i of ``out``."""
-    whole, without, all_met = sums[0], sums[1], alone[0]
-    n = met.shape[0]
+    table, weight, rows, alone = work.sums[0], work.weight, work.rows, work.alone
+    everyone = (np.int64(1) << k) - 1
+    u, n = alone[k], met.shape[0]
     for r in range(n):
-        all_met[r] = whole[met[r]]
+        u[r] = (weight[everyone] if met[r] == everyone else 0.0) - weight[0]
     for i in range(k):
         rest = met.dtype.type(~_bit(i, met))
         for r in range(n):
-            terms[r] = all_met[r] - without[met[r] & rest]
+            alone[i, r] = table[met[r] & rest]
+            u[r] += alone[i, r]
+    for r in range(n):
+        u[r] /= k
+    for i in range(k):
         for o in range(value.shape[0]):
             target, v = out[rows[i] + o * stride], value[o]
             for r in range(n):
-                target[start + r] += v * terms[r]
+                target[start + r] += v * (u[r] - alone[i, r])
 
 
 @helper
-def _add_pairs(sums, met, start, k, rows, stride, value, terms, alone, out):
+def _add_pairs(work, met, start, k, stride, value, out):
     """Add (Y(M) - A(M - i) - A(M - j) + B(M - i - j)) / 2 to the row of every pair i < j of ``out``.
 
     With w(t) = t! (k - t - 2)! / (k - 1)!, and y, u, h the sums over T in M of w(|T| - 2), w(|T| - 1), w(|T|) times
     c(T): Y is y, A is y + u, B is y + 2 u + h.
     """
-    whole, one, two, all_met = sums[0], sums[1], sums[2], alone[k]
+    whole, one, two = work.sums[0], work.sums[1], work.sums[2]
+    rows, alone, all_met, terms = work.rows, work.alone, work.alone[k], work.alone[k + 1]
     n = met.shape[0]
     for r in range(n):
         all_met[r] = whole[met[r]]

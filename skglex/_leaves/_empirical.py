@@ -125,6 +125,7 @@ class Empirical:
         return out
 
     solves_leaves = True
+    solves_any_path = False
 
     def shapley_kernel(
         self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int

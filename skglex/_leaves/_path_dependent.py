@@ -57,6 +57,7 @@ class PathDependent:
         return out
 
     solves_leaves = True
+    solves_any_path = True
 
     def shapley_kernel(
         self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int

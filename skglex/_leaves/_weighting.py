@@ -44,6 +44,10 @@ class Weighting(Protocol):
     def solves_leaves(self) -> bool:
         """Return whether `shapley_kernel` solves leaves one by one."""
 
+    @property
+    def solves_any_path(self) -> bool:
+        """Return whether `shapley_kernel` computes Shapley values of leaves with any number of players."""
+
     def shapley_kernel(
         self, games: LeafGames, leaves: NDArray[np.int64], n_rows: int
     ) -> tuple[Callable[..., None], tuple[Any, ...]]:

@@ -2,7 +2,7 @@
 
 from skglex._mixed_rows._cells import CellAxis, all_bins, cell_axis, distinct_cells
 from skglex._mixed_rows._coalitions import coalition_responses
-from skglex._mixed_rows._costs import warn_of_margins, warn_of_seconds
+from skglex._mixed_rows._costs import count_conditions, warn_of_margins, warn_of_seconds
 from skglex._mixed_rows._margins import (
     Link,
     MixedRows,
@@ -20,6 +20,7 @@ __all__ = [
     "apply_link",
     "cell_axis",
     "coalition_responses",
+    "count_conditions",
     "distinct_cells",
     "identity",
     "mean_over_cells",

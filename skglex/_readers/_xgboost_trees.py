@@ -42,7 +42,20 @@ def trees_used_by_predict(model: xgb.Booster | xgb.XGBModel) -> xgb.Booster:
         best_iteration = model.best_iteration
     except AttributeError:  # The model was trained without early stopping.
         return booster
-    return booster if best_iteration is None else booster[: best_iteration + 1]
+    return booster if best_iteration is None else _first_rounds(booster, best_iteration + 1)
+
+
+def _first_rounds(booster: xgb.Booster, n: int) -> xgb.Booster:
+    """Return the first rounds of a booster, with the names of its categories, which XGBoost's own slices lack."""
+    part = booster[:n]
+    if "c" not in (booster.feature_types or []):
+        return part
+    categories = tree_section(booster_json(booster)).get("cats")  # Missing before XGBoost 3.1.
+    content = booster_json(part)
+    if categories is None or tree_section(content).get("cats") == categories:
+        return part
+    tree_section(content)["cats"] = categories
+    return type(booster)(model_file=bytearray(json.dumps(content).encode()))
 
 
 def booster_json(booster: xgb.Booster) -> dict[str, Any]:

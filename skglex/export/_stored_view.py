@@ -47,6 +47,7 @@ class StoredModel(_WithoutLeaves):
     preprocess = None
     row = None
     raw = RawMap([], [], [])
+    limits = None
 
     def __init__(
         self, stored: StoredComponents, source: SourceModel, grid: Grid, *, n_background: int, sparse: bool

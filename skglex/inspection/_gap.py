@@ -162,7 +162,7 @@ class Gap(Result):
         """
         i = self._position(group)
         than = "all others" if self.reference is None else self.reference
-        title = f"{self.groups[i]} against {than}: {self._numbers(self.gap[i])}"
+        title = f"{self.groups[i]} against {than}: {self._shown(self.gap[i], output)}"
         options = {"output": output, "k": k, "target": target, "units": units, "ax": ax}
         return self._draw(self.lines, {"gap": self.values[i]}, title, **options)
 

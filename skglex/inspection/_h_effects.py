@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposition import Decomposition, Explained, ListedComponents, ResponseScale, average_out
 from skglex._leaves import Background
-from skglex._mixed_rows import apply_link, cell_axis, mean_over_rows, warn_of_margins
+from skglex._mixed_rows import apply_link, cell_axis, count_conditions, mean_over_rows, warn_of_margins
 from skglex._utils import budgets, scaled
 
 Players = tuple[int, ...]
@@ -289,7 +289,9 @@ class ResponseEffects:
         grids = [[every[u[0]]] if len(u) == 1 else [knots[j] for j in u] for u in subsets]
         n_cells = sum(float(np.prod([axis.n_cells for axis in axes])) for axes in grids)
         n_margins = n_cells * self._background.n_rows * ensemble.n_outputs
-        warn_of_margins(n_margins, "H-squared on the response scale")
+        free = [np.concatenate([axis.used_features for axis in axes]) for axes in grids if axes]
+        conditions = count_conditions(ensemble, free) * self._background.n_rows
+        warn_of_margins(n_margins, "H-squared on the response scale", conditions=conditions)
         means = dict(
             zip(
                 subsets,

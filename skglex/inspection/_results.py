@@ -58,6 +58,11 @@ class Result(ABC):
             return f"{values[0]:.4g}"
         return ", ".join(f"{label}: {value:.4g}" for label, value in zip(labels, values))
 
+    def _shown(self, values: Any, output: Any) -> str:
+        """Return the number of one output as pictures write it."""
+        position = explained(self.decomposer, removers=True).output_position(output, "output")
+        return f"{np.reshape(values, -1)[position]:.4g}".replace("-", "−")
+
     def _draw(
         self, lines: list[str], parts: dict[str, NDArray[np.float64]], title: str, **options: Any
     ) -> PartsDisplay:

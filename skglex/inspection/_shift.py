@@ -128,7 +128,7 @@ class Shift(Result):
         PartsDisplay
             The display, with the figure and axes as attributes.
         """
-        title = f"from {self._numbers(self.mean_old)} to {self._numbers(self.mean_new)}"
+        title = f"from {self._shown(self.mean_old, output)} to {self._shown(self.mean_new, output)}"
         options = {"output": output, "k": k, "target": target, "units": units, "ax": ax}
         return self._draw(self.lines, self.parts, title, **options)
 

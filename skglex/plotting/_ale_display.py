@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import as_text, explained
+from skglex._decomposition import AxisCells, Rows, as_text, cells_of_axis, explained, margin_label
 from skglex.inspection import ale
-from skglex.plotting._axis_cells import AxisCells, Rows, cells_of_axis
 from skglex.plotting._axis_view import AxisView, view_axis, view_levels
 from skglex.plotting._panels import Panel, new_panel
 from skglex.plotting._panels_display import PanelsDisplay
-from skglex.plotting._style import margin_label, require_matplotlib
+from skglex.plotting._style import require_matplotlib
 
 
 class AleDisplay(PanelsDisplay):
@@ -79,7 +78,7 @@ class AleDisplay(PanelsDisplay):
         output: Any = None,
         background: bool = True,
         same_scale: bool = True,
-        n_cols: int = 3,
+        n_cols: int = 2,
         target: str | None = None,
         units: str | None = None,
         ax: Any = None,
@@ -108,7 +107,7 @@ class AleDisplay(PanelsDisplay):
             Draw the histogram of the background along the bottom.
         same_scale : bool, default=True
             Use one scale for all panels, so that they can be compared.
-        n_cols : int, default=3
+        n_cols : int, default=2
             Number of panels per row.
         target, units : str, default=None
             Name and unit of the target, for labels. None: what the model predicts ("prediction", "log-odds", ...).

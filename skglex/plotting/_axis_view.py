@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex.plotting._axis_cells import MAX_LEVELS, AxisCells, Rows
+from skglex._decomposition import MAX_LEVELS, AxisCells, Rows
 from skglex.plotting._style import number
 
 # Fewer rows do not show reliably which range a feature has, and whether all its values are integers.
@@ -157,7 +157,7 @@ def view_axis(
     if whole:
         # Integers fall into the same cells if every edge is moved to the middle between two integers.
         edges, fine_edges = np.ceil(edges) - 0.5, np.ceil(fine_edges) - 0.5
-    low, high = _range(axis.fine_edges, values, whole)
+    low, high = _range(axis, values, whole)
     clipped, borders = _clip(edges, low, high)
     fine, fine_borders = _clip(fine_edges, low, high)
     if whole:
@@ -212,17 +212,16 @@ def _is_whole(values: NDArray[np.float64]) -> bool:
     return len(finite) > 0 and bool((finite == np.round(finite)).all())
 
 
-def _range(
-    edges: NDArray[np.float64], values: NDArray[np.float64] | None, whole: bool
-) -> tuple[float, float]:
+def _range(axis: AxisCells, values: NDArray[np.float64] | None, whole: bool) -> tuple[float, float]:
     """Return the range of a numeric axis.
 
-    It is the range of the values if they are many. Else it contains the edges, with a margin, and the values. Values
-    far from all edges and from most values do not set it: they would squeeze everything else.
+    It is the range of the values if they are many, else that of the background and the values. If the range of the
+    background is not known, it is that of the edges between background rows, with a margin. Values far from all edges
+    and from most values do not set it: they would squeeze everything else.
     """
-    finite = edges[np.abs(edges) < _LARGEST]
+    edges = _edges_amid_rows(axis)
     values = np.empty(0) if values is None else values[np.abs(values) < _LARGEST]
-    points = np.concatenate([finite, np.quantile(values, [0.05, 0.95])]) if len(values) else finite
+    points = np.concatenate([edges, np.quantile(values, [0.05, 0.95])]) if len(values) else edges
     if len(points):
         far = 10 * max(points.max() - points.min(), float(np.abs(points).max()) / 10)
         values = values[(values >= points.min() - far) & (values <= points.max() + far)]
@@ -230,12 +229,31 @@ def _range(
         low, high = float(values.min()) - 0.5 * whole, float(values.max()) + 0.5 * whole
         if low < high:
             return low, high
-    if not len(finite):
-        return -1.0, 1.0
-    span = finite[-1] - finite[0]
-    pad = max(float(np.median(np.diff(finite))), 0.02 * span) if span > 0 else max(abs(finite[0]) / 10, 1.0)
-    reach = [finite[0] - pad, finite[-1] + pad, *values]
-    return float(min(reach)), float(max(reach))
+    if not len(edges):
+        return axis.limits if axis.limits is not None and axis.limits[0] < axis.limits[1] else (-1.0, 1.0)
+    span = edges[-1] - edges[0]
+    pad = max(float(np.median(np.diff(edges))), 0.02 * span) if span > 0 else max(abs(edges[0]) / 10, 1.0)
+    low, high = edges[0] - pad, edges[-1] + pad
+    if axis.limits is not None and axis.limits[0] < axis.limits[1]:
+        # Of the background, no more is drawn on either side than all edges take.
+        most = max(span, 10 * pad)
+        low, high = max(axis.limits[0], edges[0] - most), min(axis.limits[1], edges[-1] + most)
+    return float(min([low, *values])), float(max([high, *values]))
+
+
+def _edges_amid_rows(axis: AxisCells) -> NDArray[np.float64]:
+    """Return the edges of all bins that have background rows on both sides; if there are none, all edges."""
+    edges = np.asarray(axis.fine_edges, dtype=np.float64)
+    finite = np.abs(edges) < _LARGEST
+    if axis.limits is not None:
+        amid = (edges > axis.limits[0]) & (edges <= axis.limits[1])
+    else:
+        occupied = np.flatnonzero(np.asarray(axis.fine_shares))
+        amid = np.zeros(len(edges), dtype=bool)
+        if len(occupied):
+            amid[occupied[0] : occupied[-1]] = True
+    kept: NDArray[np.float64] = edges[finite & amid] if (finite & amid).any() else edges[finite]
+    return kept
 
 
 def _clip(edges: NDArray[np.float64], low: float, high: float) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from skglex._decomposition import explained
+from skglex._decomposition import Rows, explained, has_axes, margin_label
 from skglex._response import on_response
 from skglex.components import Component
-from skglex.plotting._axis_cells import Rows, has_axes
 from skglex.plotting._merged_axes import make_models_panel
 from skglex.plotting._panels import Panel, make_panels
 from skglex.plotting._panels_display import PanelsDisplay
-from skglex.plotting._style import margin_label, require_matplotlib
+from skglex.plotting._style import require_matplotlib
 
 
 class ComponentDisplay(PanelsDisplay):
@@ -85,7 +84,7 @@ class ComponentDisplay(PanelsDisplay):
         missing: str | bool = "auto",
         background: bool = True,
         same_scale: bool = True,
-        n_cols: int = 3,
+        n_cols: int = 2,
         target: str | None = None,
         units: str | None = None,
         ax: Any = None,
@@ -121,7 +120,7 @@ class ComponentDisplay(PanelsDisplay):
         same_scale : bool, default=True
             Use one margin scale for all panels, so that they can be compared. A component that is flat on this scale
             has its own range written into its panel. The colours always share one scale.
-        n_cols : int, default=3
+        n_cols : int, default=2
             Number of panels per row.
         target, units : str, default=None
             Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...), or
@@ -169,7 +168,7 @@ class ComponentDisplay(PanelsDisplay):
         missing: str | bool = "auto",
         background: bool = True,
         same_scale: bool = True,
-        n_cols: int = 3,
+        n_cols: int = 2,
         target: str | None = None,
         units: str | None = None,
         ax: Any = None,
@@ -195,7 +194,7 @@ class ComponentDisplay(PanelsDisplay):
             Draw the histogram of the background along the bottom.
         same_scale : bool, default=True
             Use one margin scale for all panels.
-        n_cols : int, default=3
+        n_cols : int, default=2
             Number of panels per row.
         target, units : str, default=None
             Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
@@ -239,7 +238,7 @@ class ComponentDisplay(PanelsDisplay):
         missing: str | bool = "auto",
         background: bool = True,
         same_scale: bool = True,
-        n_cols: int = 3,
+        n_cols: int = 2,
         target: str | None = None,
         units: str | None = None,
         ax: Any = None,
@@ -266,7 +265,7 @@ class ComponentDisplay(PanelsDisplay):
             Draw the histogram of the background along the bottom.
         same_scale : bool, default=True
             Use one margin scale for all panels.
-        n_cols : int, default=3
+        n_cols : int, default=2
             Number of panels per row.
         target, units : str, default=None
             Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from typing import Any
 
@@ -10,10 +11,25 @@ import numpy as np
 
 from skglex.plotting._axis_view import AxisView
 from skglex.plotting._panels import Panel, group_offsets
-from skglex.plotting._style import COLOURS, DIVERGING, LINE_STYLES, Names, number, remove_frame
+from skglex.plotting._style import (
+    COLOURS,
+    DIVERGING,
+    LINE_STYLES,
+    TIMES,
+    Names,
+    fold,
+    number,
+    plain_text,
+    remove_frame,
+    take_out_power,
+)
 
 # A component with less than this part of the common scale looks flat.
 FLAT = 0.1
+# Characters in a line of levels beside an axis, and points of a character of levels below an axis.
+_SIDE, _WIDE = 16, 5.9
+# Points of a line in a legend.
+_LEGEND_LINE = 12.5
 _MISSING = {"marker": "D", "ms": 5, "lw": 2}
 
 
@@ -29,10 +45,7 @@ def draw_panel(
     names: Names,
 ) -> Any:
     """Draw one panel; return the mesh if it is a heat map, else None."""
-    room = _characters(ax)
-    title = names.write_product(panel.title, room)
-    if panel.subtitle:
-        title += "\n" + names.write(panel.subtitle, room)
+    title = _title(panel, _characters(ax), names)
     ax.set_title(title, loc="left", fontsize="medium")
     draw_scale(ax, panel.views[0], "x", names)
     ax.set_xlim(panel.views[0].borders[0], panel.views[0].end)
@@ -40,17 +53,28 @@ def draw_panel(
         return _draw_map(ax, panel, colours, names)
     remove_frame(ax)
     ax.axhline(0, color="0.5", lw=0.8, zorder=1)
-    ax.set_ylabel(label, fontsize="small" if ax.figure.bbox.height / ax.figure.dpi < 3.4 else "medium")
     draw = {"steps": _draw_steps, "bars": _draw_bars, "lines": _draw_lines, "grouped bars": _draw_groups}
     draw[panel.kind](ax, panel)
     if len(panel.views) == 2 and legend:
         _legend(ax, panel.views[1], title, names)
-    set_margin_limits(ax, *limits, background=background)
+    # The labels below the panel and the legend above it take their room from its height.
+    height = _height(ax) - 58 * room_for_labels(panel, _width(ax) / 56)[1]
+    set_margin_limits(ax, *limits, label=label, height=height, background=background)
     if background:
         draw_background(ax, panel.views[0])
     if panel.points is not None:
-        ax.plot(*panel.points, "o", ms=3.5, mfc="white", mec="black", mew=0.7, zorder=4)
+        ax.plot(*panel.points, "o", ms=2.8, mfc="white", mec="black", mew=0.5, zorder=4)
     return None
+
+
+def _title(panel: Panel, room: int, names: Names) -> str:
+    """Return the title of a panel: an interaction with a short name, else what the axes and the legend do not say."""
+    said = TIMES.join(view.feature for view in panel.views)
+    shown = panel.subtitle or panel.title not in (said, TIMES.join(said.split(TIMES)[::-1]))
+    if len(panel.views) > 1 and len(panel.title) <= room:
+        shown = True
+    title = names.write_product(panel.title, room) if shown else ""
+    return "\n".join(part for part in (title, names.write_lines(panel.subtitle, room)) if part)
 
 
 def note_flat_panel(ax: Any, panel: Panel, limits: tuple[float, float]) -> None:
@@ -61,20 +85,25 @@ def note_flat_panel(ax: Any, panel: Panel, limits: tuple[float, float]) -> None:
         ax.text(
             0.98,
             0.97,
-            textwrap.fill(text, max(int(_width(ax) / 5.2), 8)),
+            textwrap.fill(text, max(int(_width(ax) / 5.6), 8)),
             transform=ax.transAxes,
             ha="right",
             va="top",
-            fontsize="x-small",
+            fontsize="small",
             color="0.35",
             gid="flat",
         )
 
 
-def set_margin_limits(ax: Any, low: float, high: float, *, background: bool) -> None:
-    """Set the limits of a vertical margin axis, with room for the histogram of the background."""
+def set_margin_limits(
+    ax: Any, low: float, high: float, *, label: str, background: bool, height: float | None = None
+) -> None:
+    """Set the limits and the label of a vertical margin axis, with room for the histogram of the background."""
     span = (high - low) or 1.0
     ax.set_ylim(low - (0.22 if background else 0.06) * span, high + 0.06 * span)
+    power = take_out_power(ax.yaxis, low, high)
+    width = max(int((_height(ax) if height is None else height) / 5.4), 12)
+    ax.set_ylabel("\n".join(map(plain_text, fold(label + power, width))) if label else "")
 
 
 def draw_background(ax: Any, view: AxisView) -> None:
@@ -165,7 +194,7 @@ def _height(ax: Any) -> float:
 
 def _characters(ax: Any) -> int:
     """Return the approximate number of characters in a line as wide as the axes."""
-    return int(_width(ax) / 5.6)
+    return int(_width(ax) / 6)
 
 
 def _draw_lines(ax: Any, panel: Panel) -> None:
@@ -190,25 +219,35 @@ def _draw_groups(ax: Any, panel: Panel) -> None:
 
 def _legend(ax: Any, view: AxisView, title: str, names: Names) -> None:
     """Draw the legend of the levels above the axes, where it hides nothing."""
+    handles, _ = ax.get_legend_handles_labels()
+    labels = label_levels(ax, view, names)
+    legend_above(ax, handles, labels, title=title, heading=names.write(f"{view.feature}:", _characters(ax)))
+
+
+def label_levels(ax: Any, view: AxisView, names: Names) -> list[str]:
+    """Return the levels of a feature as they are written in a legend, in the room above the axes."""
+    fits = _LEGEND_LINE * len(view.cells) < 0.4 * _height(ax)
+    return [names.write(label, _characters(ax) - 4 if fits else 18) for label in view.cell_labels]
+
+
+def legend_above(
+    ax: Any,
+    handles: list[Any],
+    labels: list[str],
+    *,
+    title: str = "",
+    heading: str = "",
+    markerscale: float = 2.0,
+) -> Any:
+    """Draw a legend between the axes and their title, in as many rows as it needs."""
     from matplotlib.lines import Line2D
 
-    handles, _ = ax.get_legend_handles_labels()
-    handles = [Line2D([], [], lw=0), *handles]
-    labels = [names.write(f"{view.feature}:", 24), *(names.write(label, 18) for label in view.cell_labels)]
-    legend = legend_above(ax, handles, labels, title=title)
-    # The first entry is the name of the feature, which has no line or bar.
-    legend.legend_handles[0].set_visible(False)
-
-
-def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str = "") -> Any:
-    """Draw a legend between the axes and their title, in as many rows as it needs."""
-    n_cols = next(
-        n for n in range(len(labels), 0, -1) if n == 1 or _legend_width(labels, n) < 1.05 * _width(ax)
-    )
-    n_rows = math.ceil(len(labels) / n_cols)
+    if heading:
+        handles, labels = [Line2D([], [], lw=0), *handles], [heading, *labels]
+    n_rows, n_cols = _legend_rows(labels, 0.95 * _width(ax))
     if title:
-        ax.set_title(title, loc="left", fontsize="medium", pad=6 + 12.5 * n_rows)
-    return ax.legend(
+        ax.set_title(title, loc="left", fontsize="medium", pad=6 + _LEGEND_LINE * n_rows)
+    legend = ax.legend(
         handles,
         labels,
         ncols=n_cols,
@@ -216,7 +255,7 @@ def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str =
         bbox_to_anchor=(0, 1),
         frameon=False,
         fontsize="small",
-        markerscale=2,
+        markerscale=markerscale,
         handlelength=1.2,
         handletextpad=0.4,
         columnspacing=0.9,
@@ -224,6 +263,16 @@ def legend_above(ax: Any, handles: list[Any], labels: list[str], *, title: str =
         borderpad=0.2,
         borderaxespad=0.1,
     )
+    if heading:
+        # The heading has no line or bar.
+        legend.legend_handles[0].set_visible(False)
+    return legend
+
+
+def _legend_rows(labels: list[str], room: float) -> tuple[int, int]:
+    """Return the numbers of rows and columns of a legend that fits into so many points."""
+    n_cols = next(n for n in range(len(labels), 0, -1) if n == 1 or _legend_width(labels, n) < room)
+    return math.ceil(len(labels) / n_cols), n_cols
 
 
 def _legend_width(labels: list[str], n_cols: int) -> float:
@@ -252,7 +301,7 @@ def _draw_map(ax: Any, panel: Panel, colours: Any, names: Names) -> Any:
     draw_scale(ax, y, "y", names)
     ax.set_ylim(y.borders[0], y.end)
     if panel.points is not None:
-        ax.plot(*panel.points, "o", ms=3, mfc="white", mec="black", mew=0.6, zorder=4)
+        ax.plot(*panel.points, "o", ms=2.5, mfc="white", mec="black", mew=0.5, zorder=4)
     return mesh
 
 
@@ -281,18 +330,23 @@ def _all_borders(view: AxisView) -> Any:
     return [*view.borders, high] if view.levels else [*view.borders, low, high]
 
 
-def room_for_labels(panel: Panel) -> tuple[float, float]:
-    """Return how much width and height the labels of levels take from a panel, in inches."""
+def room_for_labels(panel: Panel, width: float) -> tuple[float, float]:
+    """Return how much width and height the labels of levels take from a panel that is so wide, in inches."""
     x, y = panel.views[0], panel.views[-1]
-    width = height = 0.0
+    beside = below = 0.0
     if x.levels:
-        longest = max(min(len(label), 22) for label in x.cell_labels)
-        height = (
-            0.075 * longest if len(x.cells) > 8 else 0.04 * longest if longest * len(x.cells) > 32 else 0.0
-        )
+        length = 72 * (width - 0.8)
+        longest = max(min(len(label), _longest_level(length)) for label in x.cell_labels)
+        lines = _lines_of_levels(x.cell_labels, length)
+        below = 0.15 * (lines - 1) if lines else 0.075 * longest if len(x.cells) > 8 else 0.045 * longest
     if panel.kind == "map" and y.levels:
-        width = 0.075 * max(min(len(label), 22) for label in y.cell_labels)
-    return width, height
+        beside = 0.075 * max(min(len(label), _SIDE) for label in y.cell_labels)
+    elif len(panel.views) == 2 and panel.kind != "map":
+        # The legend stands above the panel. Of two rows, one takes the room of the title.
+        room = 72 * (width - 0.9)
+        labels = [f"{y.feature}:", *(label[: int(room / 6) - 4] for label in y.cell_labels)]
+        below += _LEGEND_LINE / 72 * (_legend_rows(labels, room)[0] - 1)
+    return beside, below
 
 
 def draw_scale(ax: Any, view: AxisView, which: str, names: Names) -> None:
@@ -300,27 +354,60 @@ def draw_scale(ax: Any, view: AxisView, which: str, names: Names) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis = getattr(ax, f"{which}axis")
-    axis.set_label_text(names.write(view.feature, _characters(ax) if which == "x" else 26))
+    length = _width(ax) if which == "x" else _height(ax)
     if view.levels:
-        labels = [names.write(label, 22) for label in view.cell_labels]
-        room = (_width(ax) if which == "x" else _height(ax)) / max(len(labels), 1)
-        style: dict[str, Any] = {}
-        if which == "x" and 6.5 * max(map(len, labels), default=0) > room:
-            style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-            if room < 24:
-                style = {"rotation": 90, "ha": "center", "va": "top"}
-        if (which == "y" or "va" in style) and room < 14:
-            style["fontsize"] = max(0.75 * room, 3.0)
-        axis.set_ticks(range(len(labels)), labels, **style)
+        axis.set_label_text(names.write_lines(view.feature, int(length / 6)))
+        _label_levels(axis, view, which, length, names)
         return
     low, high = view.borders[0], view.borders[-1]
+    power = take_out_power(axis, low, high)
+    axis.set_label_text(names.write_lines(view.feature, int(length / 6), end=power))
     # Ticks of large numbers need more room.
-    digits = len(f"{max(abs(low), abs(high)):.0f}")
-    n_ticks = int(np.clip(_width(ax) / (6.5 * digits + 16), 2, 6)) if which == "x" else 6
+    digits = len(f"{max(abs(low), abs(high)):.0f}") if not power else 3
+    n_ticks = int(np.clip(length / (6.5 * digits + 16), 2, 6)) if which == "x" else 6
     if not view.missing:
         axis.set_major_locator(MaxNLocator(n_ticks, steps=[1, 2, 3, 5, 6, 10]))
         return
-    centre = float(np.mean(view.missing_span))
-    ticks = MaxNLocator(min(n_ticks, 4)).tick_values(low, high)
-    ticks = ticks[(ticks >= low) & (ticks <= high - 0.1 * (high - low))]
-    axis.set_ticks([*ticks, centre], [*(f"{t:g}" for t in ticks), view.axis.missing_label])
+    centre, word = float(np.mean(view.missing_span)), view.axis.missing_label
+    write = axis.get_major_formatter() if power else lambda tick, _: f"{tick:g}".replace("-", "−")
+    ticks = np.asarray(MaxNLocator(min(n_ticks, 4)).tick_values(low, high))
+    labels = [write(tick, None) for tick in ticks]
+    # A tick next to the place of missing values would touch their label.
+    sizes = np.array([len(label) + len(word) for label in labels]) * 3.1 if which == "x" else 12.0
+    shown = (ticks >= low) & (centre - ticks > (sizes + 6) * (view.end - low) / length)
+    axis.set_ticks([*ticks[shown], centre], [*np.array(labels)[shown], word])
+
+
+def _label_levels(axis: Any, view: AxisView, which: str, length: float, names: Names) -> None:
+    """Write the levels of an axis: on several lines if these are wide enough, else at an angle."""
+    n = max(len(view.cell_labels), 1)
+    room = length / n
+    style: dict[str, Any] = {}
+    if which == "y":
+        n_lines = min(int(room / 12), 2)
+        labels = [names.write_lines(label, _SIDE, max(n_lines, 1)) for label in view.cell_labels]
+    elif lines := _lines_of_levels(view.cell_labels, length):
+        labels = [names.write_lines(label, int(room / _WIDE), lines) for label in view.cell_labels]
+    else:
+        labels = [names.write(label, _longest_level(length)) for label in view.cell_labels]
+        style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+        if room < 24:
+            style = {"rotation": 90, "ha": "center", "va": "top"}
+    if (which == "y" or "va" in style) and room < 14:
+        style["fontsize"] = max(0.75 * room, 3.0)
+    axis.set_ticks(range(len(labels)), labels, **style)
+
+
+def _longest_level(length: float) -> int:
+    """Return how many characters of a level are written at an angle below an axis of so many points."""
+    return int(np.clip(length / 11, 12, 22))
+
+
+def _lines_of_levels(labels: list[str], length: float) -> int:
+    """Return on how many lines the levels along a horizontal axis fit, 0 if they do not: no word is cut."""
+    width = int(length / max(len(labels), 1) / _WIDE)
+    words = [word for label in labels for word in re.split(r"[\s_/:-]", label)]
+    if max(map(len, words), default=0) > width:
+        return 0
+    lines = max((len(fold(label, width)) for label in labels), default=1)
+    return lines if lines <= 4 else 0

@@ -7,19 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained, sum_by_feature_and_order
+from skglex._decomposition import Explained, explained, margin_label, sum_by_feature_and_order
 from skglex._response import on_response
 from skglex._utils import budgets
+from skglex.plotting._bars import finish_bar_axes, label_products, make_bar_axes
 from skglex.plotting._draw import legend_above
 from skglex.plotting._style import (
     COLOURS,
     TIMES,
     Names,
-    label_width,
-    make_axes,
-    margin_label,
-    plain_text,
-    remove_frame,
     require_matplotlib,
 )
 
@@ -228,11 +224,11 @@ class ImportanceDisplay:
         ImportanceDisplay
             The display, with the figure and axes as attributes.
         """
-        n_bars = len(self.names) * (1 if self.shap is None else 2)
         names, own_figure = Names(), ax is None
-        ticks = [names.write_product(name, 44) for name in self.names]
-        self.figure_, ax = make_axes(ax, (4.2 + label_width(ticks), 1.3 + 0.3 * n_bars))
-        self.ax_ = ax
+        labels = label_products(names, self.names)
+        n_bars = 1 if self.shap is None else 2
+        self.ax_ = ax = make_bar_axes(ax, labels, bars_per_label=n_bars, above=0.2 + 0.2 * (n_bars > 1))
+        self.figure_ = ax.figure
         position = np.arange(len(self.names))
         if self.orders is None:
             ax.barh(position, self.heights[:, 0], 0.7, color=COLOURS[0])
@@ -242,15 +238,15 @@ class ImportanceDisplay:
                 ax.errorbar(self.heights[:, 0], position, xerr=ends, **style)
         else:
             self._draw_orders(position, self.orders, legend_inside=not own_figure)
-        ax.set_xlabel(
-            plain_text(f"mean absolute effect on{' ' if len(self.label) < 24 else chr(10)}{self.label}")
-        )
-        ax.set_yticks(position, ticks)
-        ax.invert_yaxis()
-        remove_frame(ax)
+        finish_bar_axes(ax, labels, (0.0, self._end()), label=f"mean absolute effect on {self.label}")
         if own_figure:
             names.explain(self.figure_)
         return self
+
+    def _end(self) -> float:
+        """Return the largest number that is drawn."""
+        parts = [self.heights.sum(axis=1), *(part for part in (self.band, self.shap) if part is not None)]
+        return max(float(part.max(initial=0.0)) for part in parts) or 1.0
 
     def _draw_orders(self, position: NDArray[np.int64], orders: list[int], *, legend_inside: bool) -> None:
         width, offset = (0.7, 0.0) if self.shap is None else (0.42, -0.21)

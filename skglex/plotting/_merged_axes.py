@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import explained
-from skglex.plotting._axis_cells import AxisCells, Rows, cells_of_component, component_values
+from skglex._decomposition import AxisCells, Rows, cells_of_component, component_values, explained
 from skglex.plotting._axis_view import AxisView, view_axis
 from skglex.plotting._panels import Panel
 

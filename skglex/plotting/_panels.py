@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import explained
-from skglex.components import Component
-from skglex.plotting._axis_cells import (
+from skglex._decomposition import (
     AxisCells,
     Rows,
     cells_of_component,
     cells_of_player,
     component_values,
+    explained,
     response_values,
 )
+from skglex.components import Component
 from skglex.plotting._axis_view import AxisView, view_axis
 
 # Features with more levels are not drawn as lines, and not all their levels become panels.

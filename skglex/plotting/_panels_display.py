@@ -10,6 +10,9 @@ from skglex.plotting._draw import draw_panel, note_flat_panel, room_for_labels
 from skglex.plotting._panels import Panel
 from skglex.plotting._style import Names, plain_text, require_matplotlib
 
+# Width and height of one of several panels, in inches: two of them beside each other are readable on a phone.
+_PANEL = 2.8, 2.6
+
 
 class PanelsDisplay:
     """Draw panels, on one scale and with one colour bar.
@@ -30,7 +33,7 @@ class PanelsDisplay:
         self.label = label
 
     def plot(
-        self, *, ax: Any = None, background: bool = True, same_scale: bool = True, n_cols: int = 3
+        self, *, ax: Any = None, background: bool = True, same_scale: bool = True, n_cols: int = 2
     ) -> Self:
         """Draw the panels; the parameters are those of ``from_decomposer``.
 
@@ -42,7 +45,7 @@ class PanelsDisplay:
             As in `from_decomposer`.
         same_scale : bool, default=True
             As in `from_decomposer`.
-        n_cols : int, default=3
+        n_cols : int, default=2
             As in `from_decomposer`.
 
         Returns
@@ -97,12 +100,16 @@ class PanelsDisplay:
     def _size_of_figure(self, n_rows: int, n_cols: int) -> tuple[float, float]:
         """Return the size of a new figure: a colour bar and long labels take no room from the panels."""
         if len(self.panels) == 1:
-            width, height = room_for_labels(self.panels[0])
-            return (5.6 if self.panels[0].kind == "map" else 5.0) + width, 3.6 + height
-        bar = 0.8 if any(panel.kind == "map" for panel in self.panels) else 0.0
-        rooms = np.array([room_for_labels(panel) for panel in self.panels])
-        width, height = rooms.max(axis=0)
-        return (3.3 + width) * n_cols + bar, (2.9 + height) * n_rows
+            wide = 5.4 if self.panels[0].kind == "map" else 5.0
+            width, height = room_for_labels(self.panels[0], wide)
+            return wide + width, 3.6 + height
+        bar = 0.7 if any(panel.kind == "map" for panel in self.panels) else 0.0
+        rooms = np.array([room_for_labels(panel, _PANEL[0]) for panel in self.panels])
+        # All panels get the same size inside, so that a row or a column takes the room of its longest labels.
+        row, column = np.divmod(np.arange(len(rooms)), n_cols)
+        width = sum(rooms[column == i, 0].max() for i in range(n_cols))
+        height = sum(rooms[row == i, 1].max() for i in range(n_rows))
+        return _PANEL[0] * n_cols + width + bar, _PANEL[1] * n_rows + height
 
     def _make_axes(self, ax: Any, n_cols: int) -> None:
         n = len(self.panels)

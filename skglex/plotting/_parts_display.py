@@ -7,19 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import explained
+from skglex._decomposition import Explained, explained, margin_label
+from skglex.plotting._bars import finish_bar_axes, label_products, make_bar_axes
 from skglex.plotting._draw import legend_above
-from skglex.plotting._style import (
-    COLOURS,
-    Names,
-    label_width,
-    make_axes,
-    margin_label,
-    number,
-    plain_text,
-    remove_frame,
-    require_matplotlib,
-)
+from skglex.plotting._style import COLOURS, TIMES, Names, fold, plain_text, require_matplotlib
 
 
 class PartsDisplay:
@@ -126,7 +117,7 @@ class PartsDisplay:
         ranking = known[np.argsort(-size[known], kind="stable")]
         # A bar for a single other line would take as much room as the line.
         shown, others = (ranking[:k], ranking[k:]) if len(ranking) > k + 1 else (ranking, ranking[:0])
-        drawn_names, drawn = [names[i] for i in shown], values[:, shown]
+        drawn_names, drawn = [_with_sign(view, names[i]) for i in shown], values[:, shown]
         if len(others):
             drawn_names.append(f"{len(others)} others")
             drawn = np.column_stack([drawn, values[:, others].sum(axis=1)])
@@ -147,48 +138,39 @@ class PartsDisplay:
             The display, with the figure and axes as attributes.
         """
         names, own_figure = Names(), ax is None
-        ticks = [names.write_product(name, 44) for name in self.names]
-        self.figure_, ax = make_axes(ax, (4.2 + label_width(ticks), 1.5 + 0.3 * len(ticks)))
-        self.ax_ = ax
-        position = np.arange(len(ticks))
-        ends = np.zeros((2, len(ticks)))
+        labels = label_products(names, self.names)
+        n_parts = len(self.parts)
+        self.ax_ = ax = make_bar_axes(ax, labels, above=0.3 + 0.2 * (n_parts > 1))
+        self.figure_ = ax.figure
+        position = np.arange(len(labels))
+        ends = np.zeros((2, len(labels)))
         for colour, (part, values) in zip(COLOURS, self.parts.items()):
             side = (values < 0).astype(int)
-            ax.barh(
-                position,
-                values,
-                0.65,
-                left=ends[side, position],
-                color=colour,
-                label=plain_text(part),
-                zorder=2,
-            )
+            start = ends[side, position]
+            ax.barh(position, values, 0.65, left=start, color=colour, label=plain_text(part), zorder=2)
             ends[side, position] += values
         total = np.sum(list(self.parts.values()), axis=0)
-        if len(self.parts) > 1:
+        if n_parts > 1:
             ax.plot(total, position, "D", ms=4, mfc="white", mec="black", lw=0, label="sum", zorder=3)
         ax.axvline(0, color="0.4", lw=0.8, zorder=1)
-        span = float(ends[0].max(initial=0) - ends[1].min(initial=0)) or 1.0
-        for i, value in enumerate(total):
-            right = value > 0
-            ax.annotate(
-                f"{'+' if right else ''}{number(value)}".replace("-", "−"),
-                (ends[0, i] if right else ends[1, i], i),
-                xytext=(6 if right else -6, 0),
-                textcoords="offset points",
-                ha="left" if right else "right",
-                va="center",
-                fontsize="small",
-            )
-        ax.set_xlim(ends[1].min(initial=0) - 0.22 * span, ends[0].max(initial=0) + 0.22 * span)
-        ax.set_yticks(position, ticks)
-        ax.set_ylim(len(ticks) - 0.3, -0.7)
-        ax.set_xlabel(plain_text(f"difference of the mean {self.label}"))
-        ax.set_title(plain_text(self.title), loc="left", fontsize="medium")
-        remove_frame(ax)
-        if len(self.parts) > 1:
-            handles, labels = ax.get_legend_handles_labels()
-            legend_above(ax, handles, labels, title=plain_text(self.title))
+        span = float(ends[1].min(initial=0)), float(ends[0].max(initial=0))
+        label, written = (
+            f"difference of the mean {self.label}",
+            (total, np.where(total > 0, ends[0], ends[1])),
+        )
+        finish_bar_axes(ax, labels, span, label=label, values=written)
+        title = "\n".join(map(plain_text, fold(self.title, 44)))
+        ax.set_title(title, loc="left", fontsize="medium")
+        if n_parts > 1:
+            handles, texts = ax.get_legend_handles_labels()
+            legend_above(ax, handles, texts, title=title, markerscale=1.2)
         if own_figure:
             names.explain(self.figure_)
         return self
+
+
+def _with_sign(view: Explained, name: str) -> str:
+    """Return the name of an interaction as in all pictures, with a sign between the features."""
+    features = name.split(getattr(view.estimator, "separator", TIMES))
+    known = view.groups.names
+    return TIMES.join(features) if name not in known and set(features) <= set(known) else name

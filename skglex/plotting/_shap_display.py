@@ -7,20 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained
-from skglex._response import on_response
-from skglex.plotting._axis_cells import (
+from skglex._decomposition import (
     AxisCells,
+    Explained,
     Rows,
     cells_of_component,
     cells_of_player,
     component_values,
+    explained,
+    margin_label,
     response_values,
 )
+from skglex._response import on_response
 from skglex.plotting._axis_view import AxisView, view_axis
 from skglex.plotting._draw import (
     draw_background,
     draw_scale,
+    label_levels,
     legend_above,
     set_margin_limits,
     step_line,
@@ -29,8 +32,6 @@ from skglex.plotting._style import (
     COLOURS,
     Names,
     make_axes,
-    margin_label,
-    plain_text,
     remove_frame,
     require_matplotlib,
 )
@@ -190,7 +191,7 @@ class ShapDisplay:
             The display, with the figure and axes as attributes.
         """
         names, own_figure = Names(), ax is None
-        self.figure_, ax = make_axes(ax, (6.0, 4.0))
+        self.figure_, ax = make_axes(ax, (5.6, 4.0))
         self.ax_ = ax
         view = self.view
         remove_frame(ax)
@@ -207,19 +208,19 @@ class ShapDisplay:
             else:
                 step_line(ax, view, self.main_effect, color="black", label="main effect")
         low, high = min(map(np.min, curves)), max(map(np.max, curves))
-        set_margin_limits(ax, float(low), float(high), background=background)
+        label = f"SHAP value, {self.label}"
+        set_margin_limits(ax, float(low), float(high), label=label, background=background)
         ax.set_xlim(view.borders[0], view.end)
         if background:
             draw_background(ax, view)
         draw_scale(ax, view, "x", names)
-        ax.set_ylabel(plain_text(f"SHAP value, {self.label}"))
         # The legend moves the title up, but must not replace a title that the user set.
-        title = ax.get_title(loc="left") or names.write(view.feature, 50)
+        title = ax.get_title(loc="left")
         handles, labels = ax.get_legend_handles_labels()
         if handles:
-            legend_above(ax, handles, labels, title=title)
-        else:
-            ax.set_title(title, loc="left", fontsize="medium")
+            other = None if self.colour_by is None else self.colour_by[0]
+            heading = names.write(f"{other.feature}:", 44) if other is not None and other.levels else ""
+            legend_above(ax, handles, labels, title=title, heading=heading)
         if own_figure:
             names.explain(self.figure_)
         return self
@@ -235,9 +236,8 @@ class ShapDisplay:
             return
         other, place = self.colour_by
         if other.levels:
-            for i, label in enumerate(other.cell_labels):
+            for i, name in enumerate(label_levels(self.ax_, other, names)):
                 rows = place == (i if i < len(other.drawn) else np.mean(other.missing_span))
-                name = f"{names.write(other.feature, 20)}: {names.write(label, 18)}"
                 colour = COLOURS[i % len(COLOURS)]
                 self.ax_.scatter(x_position[rows], self.shap[rows], color=colour, label=name, **style)
             return

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import Any
 
+import numpy as np
+
 from skglex._decomposition import Explained
-from skglex._response import on_response, split_link
 from skglex._utils import import_optional
 
 # Okabe and Ito chose these colours so that colour-blind readers can distinguish them. Their yellow is left out, since
@@ -17,60 +19,10 @@ DIVERGING = "RdBu_r"
 # The bars of a waterfall have the end colours of the diverging map, so that blue means negative in all pictures.
 NEGATIVE, POSITIVE = "#2166AC", "#B2182B"
 
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 # What stands between the features of an interaction.
 TIMES = " × "
-
-_CLASSIFIER_WORDS = {
-    "identity": "probability",
-    "identity_multiclass": "probability",
-    "probability": "probability",
-    "sigmoid": "log-odds",
-    "multiclass_ova": "log-odds",
-    "softmax": "score",
-    "exponential": "log-probability",
-}
-_REGRESSOR_WORDS = {"identity": "prediction", "exponential": "log of the prediction", "sigmoid": "log-odds"}
-_PLAIN_LABELS = {"0", "1", "True", "False"}
-
-
-def margin_label(
-    view: Explained, output: Any, target: str | None, units: str | None, scale: str = "margin"
-) -> str:
-    """Return what the margin is called on an axis, for example "log-odds of class yes" or "rides (per hour)".
-
-    Parameters
-    ----------
-    view : Explained
-    output : int, or None
-        Position of the output. None: all outputs together.
-    target : str, or None
-        The user's name of the target.
-    units : str, or None
-        The unit of the target.
-    scale : {"margin", "response"}, default="margin"
-        ``"response"``: return what the response is called, for example "probability of class yes".
-    """
-    response = view.source.response
-    link, _ = split_link(response.link)
-    classes = getattr(view.estimator, "classes_", None)
-    labels = view.output_labels
-    if on_response(scale):
-        labels = view.response_labels
-        word = "prediction" if classes is None else "probability"
-        word = "score" if response.isolation is not None else word
-    else:
-        words = _REGRESSOR_WORDS if classes is None else _CLASSIFIER_WORDS
-        word = "mean path length" if response.isolation is not None else words.get(link, "margin")
-    which = ""
-    if labels is not None and output is not None:
-        which = f"{'output' if classes is None else 'class'} {labels[output]}"
-    elif classes is not None and len(classes) == 2 and str(classes[1]) not in _PLAIN_LABELS:
-        which = f"class {classes[1]}"
-    if target is not None:
-        which = target if labels is None or output is None else f"{target}, {which}"
-        word = {"prediction": "", "log of the prediction": "log"}.get(word, word)
-    label = " of ".join(part for part in (word, which) if part)
-    return label if units is None else f"{label} ({units})"
 
 
 def response_label(view: Explained, target: str | None, units: str | None) -> str:
@@ -82,8 +34,34 @@ def response_label(view: Explained, target: str | None, units: str | None) -> st
 
 def number(value: float) -> str:
     """Format a number with four digits, or with all digits before the point."""
-    text = f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+    text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
     return text.replace("-", "−") if "e" not in text else text
+
+
+def signed(value: float) -> str:
+    """Format a change with three digits and its sign."""
+    return ("+" if value > 0 else "") + number(float(f"{value:.3g}"))
+
+
+def fold(text: str, width: int) -> list[str]:
+    """Break a text into as few lines as it needs, and these into about the same length.
+
+    Lines end after spaces and the signs in names; a word longer than a line is cut.
+    """
+    lines = _fill(text, width)
+    while width > 1 and len(narrower := _fill(text, width - 1)) == len(lines):
+        lines, width = narrower, width - 1
+    return lines
+
+
+def _fill(text: str, width: int) -> list[str]:
+    lines = [""]
+    for word in re.split(r"(?<=[\s_/:])|(?<=\.)(?=[^\W\d])", text):
+        for part in (word[start : start + width] for start in range(0, len(word), max(width, 1))):
+            if lines[-1] and len((lines[-1] + part).rstrip()) > width:
+                lines.append("")
+            lines[-1] += part
+    return [line.rstrip() for line in lines]
 
 
 class Names:
@@ -100,6 +78,15 @@ class Names:
         name = " ".join(str(name).split())
         return plain_text(name if len(name) <= length else self._shorten(name, max(length, 5)))
 
+    def write_lines(self, name: Any, width: int, n_lines: int = 2, *, end: str = "") -> str:
+        """Return a name and what follows it on up to ``n_lines`` lines; the name loses its middle if it is too long."""
+        name = " ".join(str(name).split())
+        length = len(name)
+        while length > 5 and len(_fill(_cut(name, length) + end, width)) > n_lines:
+            length -= 1
+        name = name if length == len(name) else self._shorten(name, length)
+        return "\n".join(map(plain_text, fold(name + end, width)))
+
     def write_product(self, names: str | list[str], length: int = 30) -> str:
         """Return the names of several features with a sign between them, each with its part of the length."""
         parts = names.split(TIMES) if isinstance(names, str) else names
@@ -113,7 +100,7 @@ class Names:
     def _shorten(self, name: str, length: int) -> str:
         # Names that differ only in what one cut takes away differ in what another cut leaves.
         for tail in range((length - 1) // 2, length - 1):
-            short = f"{name[: length - 1 - tail]}…{name[len(name) - tail :] if tail else ''}"
+            short = _cut(name, length, tail)
             if self.shortened.setdefault(short, name) == name:
                 return short
         number = len(self.shortened)
@@ -126,7 +113,7 @@ class Names:
             return
         from matplotlib.lines import Line2D
 
-        width = max(int(figure.get_figwidth() * 72 / 4.6), 20)
+        width = max(int(figure.get_figwidth() * 72 / 5), 20)
         lines = [
             textwrap.fill(f"{short}: {name}", width, subsequent_indent="    ")
             for short, name in self.shortened.items()
@@ -135,14 +122,22 @@ class Names:
             [Line2D([], [], lw=0) for _ in lines],
             [plain_text(line) for line in lines],
             loc="outside lower left",
-            fontsize="x-small",
+            fontsize="small",
             frameon=False,
             handlelength=0,
             handletextpad=0,
         )
         legend.set_gid("names")
         n_lines = sum(line.count("\n") + 1 for line in lines)
-        figure.set_figheight(figure.get_figheight() + 0.14 * n_lines)
+        figure.set_figheight(figure.get_figheight() + 0.16 * n_lines)
+
+
+def _cut(name: str, length: int, tail: int | None = None) -> str:
+    """Return a name without its middle; ``tail`` is how many of its last letters stay, None: half of all."""
+    if len(name) <= length:
+        return name
+    tail = (length - 1) // 2 if tail is None else tail
+    return f"{name[: length - 1 - tail]}…{name[len(name) - tail :]}"
 
 
 def plain_text(text: str) -> str:
@@ -164,9 +159,18 @@ def make_axes(ax: Any, figsize: tuple[float, float]) -> tuple[Any, Any]:
     return ax.figure, ax
 
 
-def label_width(labels: list[str]) -> float:
-    """Return the approximate width of tick labels in inches."""
-    return 0.075 * max((len(line) for label in labels for line in label.split("\n")), default=0)
+def take_out_power(axis: Any, low: float, high: float) -> str:
+    """Divide the ticks of large or tiny numbers by a power of ten; return what the label of the axis says about it."""
+    from matplotlib.ticker import FuncFormatter
+
+    largest = max(abs(low), abs(high))
+    exponent = int(np.floor(np.log10(largest))) if 0 < largest < np.inf else 0
+    if -4 < exponent < 5:
+        return ""
+    axis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{value / 10.0**exponent:.4g}".replace("-", "−"))
+    )
+    return " ×10" + str(exponent).translate(_SUPERSCRIPTS)
 
 
 def remove_frame(ax: Any) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained, top_components
-from skglex.plotting._axis_cells import cells_of_component, component_values
+from skglex._decomposition import Explained, cells_of_component, component_values, explained, top_components
 from skglex.plotting._axis_view import AxisView, view_axis
 from skglex.plotting._draw import draw_background, draw_scale, step_line
 from skglex.plotting._style import (

@@ -8,19 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, explained, row_values
+from skglex._decomposition import Explained, explained, margin_label, row_values
 from skglex._input import take_rows
 from skglex._response import on_response, split_link
+from skglex.plotting._bars import LINE, finish_bar_axes, make_bar_axes
 from skglex.plotting._style import (
     NEGATIVE,
     POSITIVE,
     Names,
-    label_width,
-    make_axes,
-    margin_label,
+    fold,
     number,
     plain_text,
-    remove_frame,
     require_matplotlib,
     response_label,
 )
@@ -253,13 +251,12 @@ class WaterfallDisplay:
         n = len(self.values)
         total = self.intercept + float(self.values.sum())
         names, own_figure = Names(), ax is None
-        word = names.write(self.label, 44)
-        last = f"{word}: {number(total)}" + (f"\n{plain_text(self.response)}" if self.response else "")
-        steps = [_break_line([names.write(part, 40) for part in name.split(_AND)]) for name in self.names]
-        ticks = [f"{self.start}: {number(self.intercept)}", *steps, last]
-        step_height = 0.14 + 0.18 * max(step.count("\n") + 1 for step in ["", *steps])
-        self.figure_, ax = make_axes(ax, (4.2 + label_width(ticks), 1.5 + step_height * n))
-        self.ax_ = ax
+        last = f"{names.write_lines(self.label, LINE)}: {number(total)}"
+        last += f"\n{plain_text(self.response)}" if self.response else ""
+        first = f"{names.write_lines(self.start, LINE)}: {number(self.intercept)}"
+        labels = [first, *(_label_step(names, name.split(_AND)) for name in self.names), last]
+        self.ax_ = ax = make_bar_axes(ax, labels, above=0.3)
+        self.figure_ = ax.figure
         ends = self.intercept + np.cumsum(self.values)
         begins = ends - self.values
         colours = [POSITIVE if value > 0 else NEGATIVE for value in self.values]
@@ -267,31 +264,29 @@ class WaterfallDisplay:
         for i, end in enumerate(ends):
             ax.plot([end, end], [i - 0.33, min(i + 1.33, n)], color="0.4", lw=0.8, zorder=1)
         ax.plot([self.intercept] * 2, [-1, 0.33], color="0.4", lw=0.8, zorder=1)
-        margins = [self.intercept, *ends]
-        low, high = min(margins), max(margins)
-        span = (high - low) or 1.0
-        ax.set_xlim(low - 0.28 * span, high + 0.28 * span)
-        for i, value in enumerate(self.values):
-            right = value > 0
-            edge = max(ends[i], begins[i]) if right else min(ends[i], begins[i])
-            ax.annotate(
-                f"{value:+.3g}".replace("-", "−"),
-                (edge, i),
-                xytext=(3 if right else -3, 0),
-                textcoords="offset points",
-                ha="left" if right else "right",
-                va="center",
-                fontsize="small",
-            )
         ax.plot([self.intercept, total], [-1, n], "o", color="black", ms=5, zorder=3)
-        ax.set_yticks(np.arange(-1, n + 1), ticks)
-        ax.set_ylim(n + 0.6, -1.6)
-        ax.set_xlabel(plain_text(self.label))
-        ax.set_title(plain_text(self.title), loc="left", fontsize="medium")
-        remove_frame(ax)
+        margins = [self.intercept, *ends]
+        values = self.values, np.where(self.values > 0, np.maximum(ends, begins), np.minimum(ends, begins))
+        span = min(margins), max(margins)
+        finish_bar_axes(ax, labels, span, label=self.label, values=values, first=-1)
+        ax.set_title("\n".join(map(plain_text, fold(self.title, 44))), loc="left", fontsize="medium")
         if own_figure:
             names.explain(self.figure_)
         return self
+
+
+def _label_step(names: Names, parts: list[str]) -> str:
+    """Return the features of a step and their values as a label; names lose letters before values do."""
+    line = _AND.join(parts)
+    if len(line) <= LINE:
+        return names.write(line, LINE)
+    settings = [part.rpartition(" = ") for part in parts]
+    if len(settings) == 1:
+        name, sign, value = settings[0]
+        return names.write_lines(name, LINE, end=sign + names.write(value, 2 * LINE - 14))
+    room = LINE + 3
+    written = [(name, sign + names.write(value, room // 2)) for name, sign, value in settings]
+    return ",\n".join(names.write(name, room - len(end)) + end for name, end in written)
 
 
 def _largest(values: NDArray[np.float64], k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -337,12 +332,6 @@ def _parts_of_response(view: Explained, bins: NDArray[Any]) -> _Parts:
     total = scale.output(bins, view.execution)[:, 0]
     complete = view.decomposition.all_allowed and order >= scale.n_players
     return _Parts(sets, values[:, 1:], values[:, 0], total, complete)
-
-
-def _break_line(parts: list[str]) -> str:
-    """Return the features of a step on one line if they fit there, else below each other."""
-    line = _AND.join(parts)
-    return line if len(line) <= 44 else ",\n".join(parts)
 
 
 def _describe_response(view: Explained, margins: NDArray[np.float64], position: int, word: str) -> str:

@@ -114,3 +114,15 @@ def test_costs_are_said_before_work_begins(monkeypatch):
         decomposer.shap_values(ROWS, scale="response")
     with pytest.warns(SlowComputationWarning, match="mixed rows, which takes about"):
         response_components(decomposer, ROWS)
+
+
+def test_leaves_are_part_of_the_cost(monkeypatch):
+    # One row has one cell per component, so that its cost is that of the leaves, which change with each.
+    deep = HistGradientBoostingClassifier(max_iter=50, min_samples_leaf=2).fit(X, SCORE > 0.2)
+    decomposer = GlexDecomposer(deep).fit(X)
+    n_sets = len(response_components(decomposer, ROWS[:1]).columns)
+    margins = 12e-9 * len(X) * n_sets
+    monkeypatch.setattr("skglex._mixed_rows._costs._LONG", 1.5 * margins)
+    with pytest.warns(SlowComputationWarning, match="takes about 0 seconds on one core"):
+        response_components(decomposer, ROWS[:1])
+    response_components(GlexDecomposer(BINARY).fit(X), ROWS[:1])

@@ -5,14 +5,18 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import PartialDependenceDisplay
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 from xgboost import XGBClassifier, XGBRegressor
 
 from skglex import GlexDecomposer
-from skglex.plotting import ComponentDisplay, ShapDisplay, WaterfallDisplay
+from skglex.export import load_components, save_components
+from skglex.plotting import AleDisplay, ComponentDisplay, ShapDisplay, WaterfallDisplay
 from tests.plotting.drawn import bars, mesh, stairs
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -172,7 +176,7 @@ def test_classes_and_the_missing_bin(mixed):
     component = decomposer["age"]
     display = draw(decomposer, "age", output=1)
     ((values, _),) = stairs(display.ax_)
-    np.testing.assert_array_equal(values, component.values[:-1, 1])
+    np.testing.assert_array_equal(values, component.values[np.ravel(display.panels[0].views[0].drawn), 1])
     marker = next(line for line in display.ax_.lines if line.get_marker() == "D")
     np.testing.assert_array_equal(marker.get_ydata(), component.values[-1, 1])
     assert display.ax_.get_xticklabels()[-1].get_text() == "missing"
@@ -238,11 +242,39 @@ def test_numbers_far_away_do_not_squeeze_the_axis(bike, bike_X):
     assert draw(bike, "temp", X=X).ax_.get_xlim() == expected
 
 
+@pytest.mark.parametrize("display", [ComponentDisplay, AleDisplay])
+def test_axes_end_where_the_data_end(display, tmp_path):
+    """XGBoost sends all numbers to one side, and missing values to the other, by a threshold far beyond the data."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.integers(18, 90, 2000).astype(float), "x": rng.normal(size=2000)})
+    X.loc[rng.random(2000) < 0.1, "age"] = np.nan
+    model = XGBRegressor(n_estimators=30, max_depth=4).fit(X, X["age"].fillna(150) / 40 + X["x"])
+    decomposer = GlexDecomposer(model).fit(X)
+    assert decomposer.feature_axis("age").edges.max() > 150
+
+    def ends(*args, **options):
+        return display.from_decomposer(*args, **options).panels[0].views[0].borders[[0, -1]].tolist()
+
+    assert ends(decomposer, "age") == [18, 89]
+    assert ends(decomposer, "age", scale="response") == [18, 89]
+    scaled = make_pipeline(StandardScaler(), XGBRegressor(n_estimators=30, max_depth=4)).fit(
+        X, X["age"].fillna(150)
+    )
+    assert ends(GlexDecomposer(scaled).fit(X), "age") == [18, 89]
+    if display is ComponentDisplay:
+        save_components(decomposer, tmp_path / "components.zip")
+        low, high = ends(load_components(tmp_path / "components.zip"), "age")
+        assert 15 < low <= 18
+        assert 89 <= high < 95
+
+
 def test_missing_bins_of_a_heat_map(mixed):
     decomposer, _ = mixed
     display = draw(decomposer, ("age", "dose"), output=0)
     drawn = mesh(display.ax_).get_array()
-    values = decomposer["age", "dose"].values[..., 0]
+    # The bins beyond all numbers of the background are not drawn.
+    inside = [np.append(np.ravel(view.drawn), -1) for view in display.panels[0].views]
+    values = decomposer["age", "dose"].values[..., 0][np.ix_(*inside)]
     np.testing.assert_array_equal(drawn[:-2, :-2], values[:-1, :-1].T)
     np.testing.assert_array_equal(drawn[-1, :-2], values[:-1, -1])
     assert drawn[-1, -1] == values[-1, -1]

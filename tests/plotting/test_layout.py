@@ -9,7 +9,8 @@ from xgboost import XGBRegressor
 
 from skglex import GlexDecomposer
 from skglex._utils import budgets
-from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
+from skglex.inspection import contrast, explain_gap, explain_shift
+from skglex.plotting import ComponentDisplay, ImportanceDisplay, PartsDisplay, ShapDisplay, WaterfallDisplay
 from tests.support.small_models import newer_xgboost
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -69,8 +70,8 @@ def boxes(figure):
     return found
 
 
-def check_layout(figure):
-    """Check that texts are within the figure, and no text covers another one or a panel."""
+def check_layout(figure, *, own=True):
+    """Check that texts are within the figure, readable on a phone, and that none covers another one or a panel."""
     figure.canvas.draw()
     width, height = figure.bbox.size
     everything = []
@@ -91,6 +92,10 @@ def check_layout(figure):
             if text not in ax.texts:
                 for other in figure.axes:
                     assert not overlap(box, other.get_window_extent()), (text, other)
+    if own:
+        axis_texts = [(text, box) for text, box in everything if text.get_rotation() != 90]
+        on_phone = 400 / (72 * figure.get_figwidth())
+        assert min(text.get_fontsize() * on_phone for text, _ in axis_texts) > 7, "pixels at a width of 400"
     upright = [(text, box) for text, box in everything if text.get_rotation() in (0, 90)]
     for i, (text, box) in enumerate(upright):
         for other, other_box in upright[:i]:
@@ -144,13 +149,20 @@ def test_figures_of_users(decomposer, plt, size):
     for component in present(decomposer):
         figure, ax = plt.subplots(figsize=size, layout="constrained")
         ComponentDisplay.from_decomposer(decomposer, component, X=X, ax=ax)
-        check_layout(figure)
+        check_layout(figure, own=False)
 
 
 def test_other_displays(decomposer):
     for kind in ("component", "order"):
         check_layout(ImportanceDisplay.from_decomposer(decomposer, kind).figure_)
-    check_layout(WaterfallDisplay.from_decomposer(decomposer, X).figure_)
+    for row in (0, 1, 2):
+        check_layout(WaterfallDisplay.from_decomposer(decomposer, X[row:]).figure_)
+    check_layout(WaterfallDisplay.from_contrast(contrast(decomposer, X[:1], X[1:2])).figure_)
+    # Small parts to the left of zero have their numbers beside the labels of the axis.
+    gap = explain_gap(decomposer, X, X["kind"] == "_a")
+    assert min(gap.values[0]) < 0
+    check_layout(gap.plot().figure_)
+    check_layout(explain_shift(decomposer, X[X[LONG] > 0], X[X[LONG] < 1]).plot().figure_)
     for feature in X:
         for colour_by in ("street", "kind", LONG):
             if feature != colour_by:
@@ -164,9 +176,9 @@ def test_whole_names_are_in_the_legend(decomposer):
     assert len({first, second}) == 2
     assert max(len(first), len(second)) < 50
     (legend,) = display.figure_.legends
-    lines = [" ".join(text.get_text().split()) for text in legend.get_texts()]
-    assert f"{first}: {LONG}" in lines
-    assert f"{second}: {TWIN}" in lines
+    lines = ["".join(text.get_text().split()) for text in legend.get_texts()]
+    assert "".join(f"{first}: {LONG}".split()) in lines
+    assert "".join(f"{second}: {TWIN}".split()) in lines
 
 
 @newer_xgboost
@@ -230,3 +242,21 @@ def test_flat_components_say_their_range(decomposer):
     assert any(notes)
     apart = ComponentDisplay.from_decomposer(decomposer, ["street", "kind", "weak"], same_scale=False)
     assert not any(ax.texts for ax in apart.axes_)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1.0, 3e8])
+def test_numbers_of_all_sizes(decomposer, factor):
+    values = factor * np.array([1.0, -0.004, 0.02, -0.0001])
+    names = ["a", LONG, "b × c", "d"]
+    label = "difference of the mean cost"
+    shown = [
+        PartsDisplay(names, {"gap": values}, label=label),
+        PartsDisplay(names[:1], {"one": values[:1], "other": -values[:1]}, label=label, title="one line"),
+        WaterfallDisplay([f"{name} = 0.25" for name in names], values, factor, title="row 0"),
+        ImportanceDisplay(names, np.abs(values)[:, None], label="the cost"),
+    ]
+    for display in shown:
+        display.plot()
+        check_layout(display.figure_)
+        if factor != 1:
+            assert "×10" in display.ax_.get_xlabel()

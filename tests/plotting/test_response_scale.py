@@ -27,7 +27,7 @@ def mean_response(**values):
 
 def test_curves_and_bars_are_partial_dependence():
     display = ComponentDisplay.from_decomposer(DECOMPOSER, ["a", "c"], scale="response", X=X)
-    assert display.axes_[0].get_ylabel() == "effect on probability of class yes"
+    assert display.axes_[0].get_ylabel().replace("\n", " ") == "effect on probability of class yes"
     curve, bars = display.panels
     middles = (curve.views[0].borders[1:] + curve.views[0].borders[:-1]) / 2
     expected = [mean_response(a=a) - mean_response() for a in middles[:: len(middles) // 8]]

@@ -57,8 +57,8 @@ def test_readme():
     names = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
-    prediction = names["model"].predict(names["X_test"])
-    assert names["margin"].to_numpy() == pytest.approx(prediction, rel=1e-4, abs=1e-2)
+    assert names["prediction"].to_numpy() == pytest.approx(names["model"].predict(names["X"]), rel=1e-4, abs=1e-2)
+    assert names["rising"].monotonicity("temp").status == "monotone"
 
 
 REFERENCE = (ROOT / "docs" / "reference" / "api.rst").read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """Provide the models of a test file, each fitted once."""
 
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,9 +24,9 @@ def model_of(request):
 
 @pytest.fixture(scope="module")
 def drawing():
-    """Return a figure without a screen."""
+    """Provide a figure without a screen, and a set of what has been drawn in this file."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     figure = pyplot.figure()
-    yield figure
+    yield SimpleNamespace(figure=figure, seen=set())
     pyplot.close(figure)

@@ -1,6 +1,31 @@
 """Draw every display of a decomposer."""
 
+import numpy as np
+
 from skglex.plotting import ComponentDisplay, ImportanceDisplay, ShapDisplay, WaterfallDisplay
+
+
+def what_pictures_depend_on(decomposer):
+    """Return what decides, besides numbers, how a decomposer is drawn."""
+    view = decomposer._explained
+    grid, spec, response = view.grid, view.source.input, view.source.response
+    return (
+        min(view.n_outputs, 3),
+        response.link,
+        response.isolation is None,
+        None
+        if response.classes is None
+        else (len(response.classes), np.asarray(response.classes[0]).dtype.kind),
+        None if response.output_labels is None else type(response.output_labels[0]),
+        tuple(sorted({component.order for component in decomposer.components_})),
+        tuple(sorted({bool(categorical) for categorical in grid.categorical})),
+        bool(spec.categories),
+        bool(spec.encoders),
+        bool(spec.derived),
+        bool(spec.missing_zeros),
+        any(np.isinf(grid.edges(i)).any() for i in np.flatnonzero(~grid.categorical)),
+        any(grid.n_bins[i] <= 3 for i in range(len(grid.features))),
+    )
 
 
 def draw_everything(decomposer, rows, figure):

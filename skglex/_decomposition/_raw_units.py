@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained
+from skglex._decomposition._explained import Explained
 from skglex._input import Origin, column_values, take_rows, with_numbers
 
 # Each round divides every interval into equal parts, and finely around the place where a linear function crosses, until

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import Explained, OneHot, as_text, explained, name_values, one_hot_columns
+from skglex._decomposition._explained import Explained, explained
+from skglex._decomposition._raw_units import to_raw_units
+from skglex._decomposition._row_values import OneHot, as_text, name_values, one_hot_columns
 from skglex._input import InputSpec, Origin, column_values, raw_column, take_rows
 from skglex._utils import budgets
 from skglex.components import Axis, Component, bins_along
-from skglex.plotting._raw_units import to_raw_units
 
 # A raw column with more numbers than this is drawn to scale.
 MAX_LEVELS = 5
@@ -81,6 +82,8 @@ class AxisCells:
         Where the cells of a numeric axis begin, without the first.
     fine_edges, fine_shares : ndarray, or None
         The same edges for all bins that the model distinguishes, and the share of the background in each.
+    limits : tuple of two floats, or None
+        The least and the largest number of the background along a numeric axis, if they are known.
     numbers : callable, or None
         Returns the numbers of some `Rows` along a numeric axis.
     optional : ndarray of shape (n_cells,), bool
@@ -100,6 +103,7 @@ class AxisCells:
     edges: NDArray[np.float64] | None = None
     fine_edges: NDArray[np.float64] | None = None
     fine_shares: NDArray[np.float64] | None = None
+    limits: tuple[float, float] | None = None
     numbers: Callable[[Rows], NDArray[np.float64]] | None = None
     optional: NDArray[np.bool_] | None = None
     table_bins: NDArray[np.int64] | None = None
@@ -164,16 +168,20 @@ def cells_of_axis(decomposer: Any, axis: Axis) -> AxisCells:
     origin = next((origin for origin in view.fitted.raw.origins if position in origin.outputs), None)
     # The edges of an axis leave out the bins that no number can reach; the bins of rows count them.
     along = np.asarray(bins_along(axis, view.grid.edges(used)))
+    # Where thresholds have equal edges, numbers are only in the last of their bins.
+    reached = len(along) - 1 if axis.categorical else view.grid.n_reached(used)
+    last = reached - 1 - np.unique(along[:reached][::-1], return_index=True)[1]
     plain = AxisCells(
         feature=axis.feature,
         used_features=np.array([used]),
-        bins=np.unique(along, return_index=True)[1][None],
+        bins=np.append(last, len(along) - 1)[None],
         shares=_shares(decomposer, axis),
         find=lambda rows: along[rows.bins[used]],
         missing=axis.missing,
         missing_label=_missing_label(view, position),
         optional=np.full(axis.n_bins, view.background.n_rows >= _MANY_ROWS),
         table_bins=np.arange(axis.n_bins),
+        limits=_limits(view, used),
     )
     if axis.categorical:
         return _of_categories(plain, axis, origin, along)
@@ -186,6 +194,14 @@ def cells_of_axis(decomposer: Any, axis: Axis) -> AxisCells:
             row = np.flatnonzero(np.isin(view.grid.features, origin.outputs)).tolist().index(used)
             return _of_encoded_column(plain, origin, along[origin.bins[row]])
     return _of_numbers(plain, axis, full, _shares(decomposer, full), origin, raw_units)
+
+
+def _limits(view: Explained, used: int) -> tuple[float, float] | None:
+    """Return the least and the largest number of a feature in the background, if they are known."""
+    limits = view.fitted.limits
+    if limits is None or limits[used, 0] > limits[used, 1]:
+        return None
+    return float(limits[used, 0]), float(limits[used, 1])
 
 
 def _shares(decomposer: Any, axis: Axis) -> NDArray[np.float64]:
@@ -288,6 +304,7 @@ def _of_numbers(
         edges=edges,
         fine_edges=raw_edges,
         fine_shares=shares,
+        limits=origin.limits,
         numbers=lambda rows: rows.raw_numbers(origin.position),
         table_bins=order,
     )
@@ -391,6 +408,7 @@ def _of_raw_column(view: Explained, origin: Origin, used: NDArray[np.int64]) -> 
             edges=edges,
             fine_edges=fine_edges,
             fine_shares=shares[:n],
+            limits=origin.limits,
             numbers=lambda rows: rows.raw_numbers(origin.position),
             optional=np.zeros(len(first) + 1, dtype=bool),
         )

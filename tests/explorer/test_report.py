@@ -1,0 +1,236 @@
+"""Check what is in the file of a report, and how a report shows itself."""
+
+import json
+import re
+import zlib
+from base64 import b64decode
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import IsolationForest, StackingRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from xgboost import XGBRegressor
+
+import skglex
+from skglex import FeatureRemover, GlexDecomposer
+from skglex.export import load_components, save_components
+from tests.explorer.models import decomposed, people
+
+TYPES = {"Uint8": "u1", "Uint16": "<u2", "Uint32": "<u4", "Float32": "<f4", "Float64": "<f8"}
+
+
+def payload_of(report):
+    """Return the JSON of a report's page."""
+    return json.loads(re.search(r'id="payload">(.*?)</script>', report.html, re.DOTALL).group(1))
+
+
+def arrays_of(payload):
+    """Unpack the arrays of a payload."""
+    data, start, arrays = zlib.decompress(b64decode(payload["arrays"]["data"])), 0, {}
+    for name, kind, n in payload["arrays"]["layout"]:
+        dtype = np.dtype(TYPES[kind])
+        part = np.frombuffer(data, np.uint8, n * dtype.itemsize, start).reshape(dtype.itemsize, n)
+        arrays[name] = np.ascontiguousarray(part.T).view(dtype).ravel()
+        start += n * dtype.itemsize
+    assert start == len(data)
+    return arrays
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Return rows of numbers with many digits, and a target."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: rng.normal(size=400) for name in "abc"})
+    return X, pd.Series(X["a"] * X["b"] + X["c"], name="price")
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    """Return a model of these rows."""
+    return XGBRegressor(n_estimators=10, max_depth=3).fit(*rows)
+
+
+def test_only_the_rows_that_one_asks_for(rows, model):
+    X, y = rows
+    report = skglex.report(model, X, y, max_rows=20, background_rows=30, path=None)
+    payload = payload_of(report)
+    arrays = arrays_of(payload)
+    assert len(report.rows) == len(arrays["rowPosition"]) == 20
+    assert len(report.background_rows) == len(arrays["backgroundWeight"]) == 30
+    np.testing.assert_array_equal(arrays["rowNumbers0"], X["a"].to_numpy()[report.rows])
+    np.testing.assert_array_equal(arrays["rowTarget"], y.to_numpy()[report.rows])
+    assert payload["facts"]["notes"][0] == "The page holds 20 of 400 rows, drawn at random."
+    numbers = set(X.to_numpy().ravel().tolist()) | set(y.tolist())
+    asked = set(X.to_numpy()[report.rows].ravel().tolist()) | set(y.to_numpy()[report.rows].tolist())
+    # Thresholds are float32, and the rows float64 with all their digits.
+    assert numbers & numbers_in(payload["facts"], arrays) == asked
+    none = skglex.report(model, X, y, max_rows=0, background_rows=0, path=None)
+    facts, arrays = payload_of(none)["facts"], arrays_of(payload_of(none))
+    assert not numbers & numbers_in(facts, arrays)
+    assert not [name for name in arrays if name.startswith(("row", "background"))]
+    assert (facts["rows"], facts["backgroundRows"], facts["nBackground"]) == (0, 0, 400)
+
+
+def numbers_in(facts, arrays):
+    """Return all numbers of a payload."""
+    found = {value for values in arrays.values() for value in values.astype(float).tolist()}
+    return found | {float(text) for text in re.findall(r"-?\d+\.?\d*(?:e[-+]?\d+)?", json.dumps(facts))}
+
+
+def test_without_rows_the_page_says_what_needs_them(rows, model, open_report):
+    X, _ = rows
+    decomposer = GlexDecomposer(model).fit(X)
+    page = open_report(lambda: skglex.report(decomposer, X, max_rows=0, background_rows=0, path=None))
+    values = [0.1, -0.2, 0.3]
+    found = page.evaluate(
+        """(values) => {
+            const bins = engine.bin(values);
+            const failing = (f) => { try { f(); } catch (error) { return error.name; } };
+            return [engine.margin(bins), engine.components(bins).terms.map((term) => term.value),
+                failing(() => engine.shapValues(bins)), failing(() => engine.removed(bins, [0])), engine.rows];
+        }""",
+        values,
+    )
+    row = pd.DataFrame([values], columns=list("abc"))
+    assert found[0] == pytest.approx(float(model.predict(row)[0]), rel=1e-6)
+    np.testing.assert_allclose(found[1], np.asarray(decomposer.transform(row))[0, :6], atol=1e-9)
+    assert found[2:] == ["NeedsRows", "NeedsRows", None]
+
+
+def test_the_page_cannot_reach_a_network(rows, model, open_report):
+    page = open_report(lambda: skglex.report(model, rows[0], path=None), watched=False)
+    blocked = page.evaluate("""async () => {
+        const seen = [];
+        document.addEventListener("securitypolicyviolation", (event) => seen.push(event.violatedDirective));
+        await fetch("data:text/plain,x").catch(() => 0);
+        const image = document.createElement("img");
+        image.src = "https://example.org/x.png";
+        const script = document.createElement("script");
+        script.textContent = "window.injected = true";
+        document.body.append(image, script);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return [seen.sort(), window.injected === undefined];
+    }""")
+    assert blocked == [["connect-src", "img-src", "script-src-elem"], True]
+
+
+def test_facts(rows, model):
+    X, y = rows
+    report = skglex.report(
+        model,
+        X,
+        y,
+        groups=np.where(X["a"] > 0, "high", "low"),
+        remove=["b"],
+        title="<Prices> & more",
+        units="euro",
+        path=None,
+    )
+    facts = payload_of(report)["facts"]
+    decomposer = GlexDecomposer(model).fit(X)
+    assert "&lt;Prices&gt; &amp; more</title>" in report.html
+    assert facts["margin"]["name"] == "price (euro)"
+    assert facts["groups"] == {"name": "group", "labels": ["high", "low"]}
+    assert facts["removal"]["features"] == [1]
+    assert facts["scores"][0]["value"] == pytest.approx(model.score(X, y), abs=1e-6)
+    assert sum(part["share"] for part in facts["variance"][0]) == pytest.approx(1)
+    strongest = decomposer.strongest_components(3)
+    assert [term["name"] for term in facts["importance"][:3]] == [component.name for component in strongest]
+    np.testing.assert_allclose(
+        [t["value"][0] for t in facts["importance"][:3]], [c.importance for c in strongest]
+    )
+    assert facts["compare"] is None
+
+
+def test_comparisons(rows, model):
+    X, y = rows
+    other = XGBRegressor(n_estimators=10, max_depth=2).fit(X, y)
+    payload = payload_of(skglex.report(model, X, y, compare=other, path=None))
+    compare = payload["facts"]["compare"]
+    assert (compare["kind"], len(payload["other"]["facts"]["features"])) == ("model", 3)
+    change = other.predict(X).mean() - model.predict(X).mean()
+    assert sum(line["difference"][0] for line in compare["lines"]) == pytest.approx(change, abs=1e-5)
+    payload = payload_of(skglex.report(model, X, y, compare=X + 0.5, path=None))
+    compare = payload["facts"]["compare"]
+    change = model.predict(X + 0.5).mean() - model.predict(X).mean()
+    assert (compare["kind"], payload["other"]) == ("rows", None)
+    assert sum(line["difference"][0] for line in compare["lines"]) == pytest.approx(change, abs=1e-5)
+
+
+def test_weights_are_counts_and_small():
+    """A leaf costs few bytes: the counts of its small coalitions compress well."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 8))
+    model = XGBRegressor(n_estimators=50, max_depth=6).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
+    report = skglex.report(model, X, max_rows=0, path=None)
+    payload = payload_of(report)
+    assert arrays_of(payload)["weight"].dtype.kind == "u"
+    assert len(payload["arrays"]["data"]) < 70 * payload["facts"]["nLeaves"]
+    weighted = skglex.report(model, X, sample_weight=rng.random(2000), max_rows=0, path=None)
+    assert arrays_of(payload_of(weighted))["weight"].dtype.kind == "f"
+
+
+def test_report_shows_itself(rows, model, tmp_path):
+    report = skglex.report(model, rows[0], path=tmp_path / "page.html")
+    assert report.path.read_text(encoding="utf-8") == report.html
+    assert "page.html, " in repr(report)
+    assert report._repr_html_().startswith("<iframe title=")
+    assert report.save(tmp_path / "copy.html").read_text(encoding="utf-8") == report.html
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_rows": -1}, "max_rows must be an integer of at least 0; got -1"),
+        ({"background_rows": 2.5}, "background_rows must be an integer"),
+        ({"groups": "sex"}, "groups='sex' is no column of X"),
+        ({"groups": ["a"]}, "inconsistent numbers of samples"),
+        ({"remove": ["sex"]}, "remove contains the unknown feature 'sex'"),
+        ({"y": [1, 2]}, "inconsistent numbers of samples"),
+    ],
+)
+def test_arguments_that_do_not_fit(rows, model, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        skglex.report(model, rows[0], path=None, **arguments)
+
+
+def test_what_has_no_report(rows, model, tmp_path):
+    X, y = rows
+    with pytest.raises(NotFittedError):
+        skglex.report(XGBRegressor(), X, path=None)
+    with pytest.raises(TypeError, match="cannot decompose a FeatureRemover"):
+        skglex.report(FeatureRemover(model, ["a"]).fit(X), X, path=None)
+    file = save_components(GlexDecomposer(model).fit(X), tmp_path / "components.npz")
+    with pytest.raises(TypeError, match="has no leaves"):
+        skglex.report(load_components(file or tmp_path / "components.npz"), X, path=None)
+    with pytest.raises(ValueError, match="the classes of the model are"):
+        skglex.report(DecisionTreeClassifier(max_depth=2).fit(X, y > 0), X, np.array(["x"] * 400), path=None)
+
+
+def test_models_without_a_response_say_so(rows):
+    X, y = rows
+    forest = payload_of(skglex.report(IsolationForest(n_estimators=5, random_state=0).fit(X), X, path=None))[
+        "facts"
+    ]
+    assert forest["response"]["link"]["name"] == "isolation"
+    stack = StackingRegressor([("tree", DecisionTreeRegressor(max_depth=3))], LinearRegression()).fit(X, y)
+    facts = payload_of(skglex.report(stack, X, path=None))["facts"]
+    assert facts["maxOrder"] == 0
+    assert any("StackingRegressor has no single margin" in note for note in facts["notes"])
+
+
+def test_unused_features_and_groups_of_columns(rows):
+    X, _ = rows
+    facts = payload_of(
+        skglex.report(DecisionTreeRegressor(max_depth=1).fit(X, X["a"]), X, remove="b", path=None)
+    )["facts"]
+    assert [feature["name"] for feature in facts["features"]] == ["a"]
+    assert facts["unusedFeatures"] == ["b", "c"]
+    assert facts["notes"][-1] == "The model does not use b, so removing it changes nothing."
+    town = payload_of(skglex.report(decomposed("pipeline"), people(300, 0)[0], remove="town", path=None))[
+        "facts"
+    ]
+    assert town["removal"]["features"] == [[f["name"] for f in town["features"]].index("town")]
