@@ -3,9 +3,10 @@
     python tools/readability.py                     # README.md, Start and "What a component is"
     python tools/readability.py docs/right.rst      # other pages
 
-The grade is that of Flesch and Kincaid, as textstat computes it: the years of school that a native reader needs. It counts
-syllables and words per sentence, so it does not see whether a paragraph is true or in the right order. Names of the code are
-read as one short word, because they are looked at rather than read. Paragraphs of fewer than 15 words have no grade.
+The grade is that of Flesch and Kincaid, as textstat computes it: the years of school that a native reader needs. It
+counts syllables, and words per sentence, so it does not see whether a paragraph is true or in the right order. Names of
+the code are read as one short word, because they are looked at rather than read. Paragraphs of fewer than 15 words have
+no grade.
 """
 
 import argparse

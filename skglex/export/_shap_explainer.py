@@ -46,7 +46,7 @@ class ShapExplainer:
         ``"raw"``: the margin; for a forest or tree classifier of scikit-learn, the probability of each class.
         ``"probability"``: the probabilities; a binary classifier of another library has those of the second class only.
         ``"predict_proba"``: the probability of each class. ``"predict"``: the prediction of a regressor. All but
-        ``"raw"`` need ``data``, and the model may use at most 14 features.
+        ``"raw"`` need ``data``, and the model may use at most 14 features, or groups of a decomposer.
     feature_perturbation : {"auto", "interventional", "tree_path_dependent"}, default="auto"
         ``"auto"``: interventional if there is ``data``, otherwise path-dependent.
     feature_names : list of str, default=None

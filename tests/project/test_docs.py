@@ -57,7 +57,9 @@ def test_readme():
     names = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
-    assert names["prediction"].to_numpy() == pytest.approx(names["model"].predict(names["X"]), rel=1e-4, abs=1e-2)
+    assert names["prediction"].to_numpy() == pytest.approx(
+        names["model"].predict(names["X"]), rel=1e-4, abs=1e-2
+    )
     assert names["rising"].monotonicity("temp").status == "monotone"
 
 

@@ -74,8 +74,7 @@ class Page {
 
   /** Return the predictions of all rows of the page. */
   predictions(scale = this.scale(), output = this.output()) {
-    const margins = this.keep("margins", () => Array.from({ length: this.model.rows.n }, (_, i) => this.model.margins(this.model.rows.binsOf(i))));
-    return this.keep(`predictions ${scale} ${output}`, () => Float64Array.from(margins, (row) => (scale === "response" ? this.model.respond(row, output) : row[output])));
+    return scale === "response" ? this.model.responsesOfRows(output) : this.model.marginsOfRows(output);
   }
 
   /** Return the prediction of cells. */
