@@ -44,7 +44,10 @@ def sweeps(scale: float) -> Iterator[tuple[str, list[Size]]]:
     yield "leaves", [replace(base, leaves=n, depth=15) for n in (31, 63, 127, 255, 511, 1_023, 2_000)]
     # Few features bound the players of a deep leaf.
     yield "players", [replace(base, features=d, depth=25, leaves=1_023) for d in (4, 6, 8, 12, 16, 24)]
-    yield "background", [replace(base, background=n) for n in rows(100, 1_000, 10_000, 100_000, 1_000_000, 5_000_000)]
+    yield (
+        "background",
+        [replace(base, background=n) for n in rows(100, 1_000, 10_000, 100_000, 1_000_000, 5_000_000)],
+    )
     yield "rows", [replace(base, rows=n) for n in rows(100, 1_000, 10_000, 100_000, 1_000_000, 3_000_000)]
 
 

@@ -18,6 +18,7 @@ function changesPart(page) {
   };
   const settle = afterPause(show, 200);
   const update = (changed, original, edited) => {
+    settle.cancel();
     if (changed && [...changed].every((key) => /^set\d+$/.test(key))) settle(original, edited);
     else show(original, edited);
   };

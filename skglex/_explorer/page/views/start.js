@@ -65,6 +65,7 @@ function firstScale(model) {
 /** Show the model. */
 function startPage(model) {
   const state = new PageState({ view: "overview", output: String(model.facts.defaultOutput ?? 0), scale: firstScale(model) });
+  state.chosen = new Map(new URLSearchParams(location.hash.slice(1)));
   const page = new Page(model, state);
   window.explorer = page;
   const views = [overviewView, componentsView, rowsView, removalView, comparisonView, guideView].map((make) => make(page)).filter(Boolean);
@@ -95,7 +96,6 @@ function startPage(model) {
   state.listeners.push(show);
   window.addEventListener("popstate", () => state.read());
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawFigures);
-  state.chosen = new Map(new URLSearchParams(location.hash.slice(1)));
   show(null);
   describePage(page);
 }

@@ -199,6 +199,7 @@ function waterfallPart(page) {
     kind.show(state.get("explain") === "components" ? "components" : "shap");
     const isMove = changed && [...changed].every((key) => /^set\d+$/.test(key));
     // A picture that takes long to compute would stop the slider, so it waits until the slider rests.
+    settle.cancel();
     if (!isMove || cost < 30) show(original, edited, isMove);
     if (isMove) settle(original, edited, false);
   };
