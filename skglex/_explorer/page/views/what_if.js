@@ -68,7 +68,7 @@ function rowDetail(page) {
       settings.element,
       element("div.answers", {}, element("div.panel.stack.verdict-panel", {}, verdict, dial.element), explanation.element, changes.element)));
   const update = (changed) => {
-    if (changed && !rowDetailNeeds(changed)) return;
+    if (changed && !rowDetailNeeds(page, changed)) return;
     const original = originalOf(page);
     const edited = editedOf(page, original);
     title.textContent = original.name;
@@ -81,9 +81,10 @@ function rowDetail(page) {
 }
 
 /** Return whether a change of the state touches the explained row. */
-function rowDetailNeeds(changed) {
-  const keys = ["row", "output", "scale", "explain", "settings", "direction", "changes"];
-  return [...changed].some((key) => keys.includes(key) || /^set\d+$/.test(key));
+function rowDetailNeeds(page, changed) {
+  const isFirst = page.state.get("row") === "" && ["filter", "by"].some((key) => changed.has(key));
+  const keys = ["row", "output", "scale", "explain", "settings", "direction", "changes", "fixed"];
+  return isFirst || [...changed].some((key) => keys.includes(key) || /^set\d+$/.test(key));
 }
 
 /** Show the prediction as a number, in words and on a dial. */
@@ -330,9 +331,15 @@ function shortValue(value) {
   return String(Number(value.toPrecision(6)));
 }
 
+/** Return the cells of a category that a reader can choose, without that of missing values. */
+function choosable(feature) {
+  const cells = feature.choices ?? feature.labels.map((_, cell) => cell).filter((cell) => cell < feature.nOnAxis);
+  return cells.filter((cell) => cell !== feature.missing);
+}
+
 /** Make the pick list of a category. */
 function categoryControl(feature, id, choose) {
-  const labels = [...new Set(feature.labels.filter((_, cell) => cell !== feature.missing && cell < feature.nOnAxis))];
+  const labels = choosable(feature).map((cell) => feature.labels[cell]);
   const options = labels.map((text) => element("option", { value: text }, text));
   if (feature.hasMissing) options.push(element("option", { value: MISSING }, "missing"));
   const select = element("select", { id, onchange: () => choose(select.value === MISSING ? null : select.value) }, options);
