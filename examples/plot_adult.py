@@ -106,16 +106,16 @@ def draw_groups(ax, prediction, sex):
 
 
 plt.rcParams.update(
-    {"font.size": 12, "axes.titlesize": 12, "axes.spines.top": False, "axes.spines.right": False}
+    {"font.size": 10, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False}
 )
-figure, axes = plt.subplots(4, 1, figsize=(8, 9), sharex=True, layout="constrained")
+figure, axes = plt.subplots(4, 1, figsize=(6.2, 7.5), sharex=True, layout="constrained")
 figure.get_layout_engine().set(hspace=0.04)
 for ax, (name, prediction) in zip(axes, predictions.items()):
     draw_groups(ax, prediction, sex[test.index])
     ax.set_title(name, loc="left")
 axes[0].legend(frameon=False, loc="upper right")
 axes[-1].set_xlabel("predicted probability of an income above 50,000 dollars")
-figure.supylabel("density of the test rows, within a sex", fontsize=12)
+figure.supylabel("density of the test rows, within a sex", fontsize=10)
 figure.savefig("adult.png", dpi=100)
 
 # %%
@@ -164,7 +164,7 @@ print(f"Chosen: {search.best_params_}")
 # The picture shows the trade-off. The further left, the smaller is the difference; the further down, the lower is the
 # accuracy.
 
-figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.2, 4.2), layout="constrained")
 for depth, colour, marker in zip(DEPTHS, ["#E69F00", "#009E73", "#0072B2"], "D^o"):
     curve = results[results["max_depth"] == depth].sort_values("strength")
     at = curve["difference"], curve["accuracy"]

@@ -16,7 +16,6 @@ its components would be there with other data of the same kind, and which are no
 # So the pair :math:`x_2, x_3` interacts, and the pair :math:`x_1, x_2` does not. With 1,000 rows, the model finds
 # components of both.
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from xgboost import XGBRegressor
 
@@ -24,7 +23,6 @@ from skglex.datasets import make_importance
 from skglex.inspection import resample_components
 from skglex.plotting import ComponentDisplay, ImportanceDisplay
 
-plt.rcParams.update({"font.size": 11})
 X, y = make_importance(n_samples=1000, random_state=0)
 X = pd.DataFrame(X, columns=["x1", "x2", "x3", "x4"])
 model = XGBRegressor(n_estimators=50, max_depth=3, learning_rate=0.1)

@@ -11,7 +11,7 @@ figure, also for a planted forest.
 # The data
 # --------
 # The paper uses the hours of the year 2011 and six features. The temperature is scaled to [0, 1]. We
-# convert it to degrees Celsius, so that the axes are easy to read.
+# convert it to degrees Celsius, and name the two kinds of days, so that the pictures are easy to read.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,6 +29,7 @@ X, y = load_bike_sharing(return_X_y=True)
 first_year = X["yr"] == 0
 X, y = X.loc[first_year, FEATURES], y[first_year]
 X["temp"] = 47 * X["temp"] - 8
+X["workingday"] = pd.Categorical.from_codes(X["workingday"].astype(int), ["day off", "working day"])
 
 # %%
 # The model
@@ -36,7 +37,9 @@ X["temp"] = 47 * X["temp"] - 8
 # The components are only as good as the model, so we grow 300 trees. At least twenty rows per leaf make the curves
 # smoother.
 
-model = XGBRegressor(n_estimators=300, max_depth=5, learning_rate=0.1, min_child_weight=20)
+model = XGBRegressor(
+    n_estimators=300, max_depth=5, learning_rate=0.1, min_child_weight=20, enable_categorical=True
+)
 folds = KFold(4, shuffle=True, random_state=0)
 print(f"R2: {cross_val_score(model, X, y, cv=folds).mean():.2f}")
 
@@ -64,34 +67,40 @@ print(f"mean size of all beyond three features: {components['remainder'].abs().m
 # ranges and names the levels. With ``subsample=0`` none of its rows is drawn as a point. The histograms in grey
 # show where the data are.
 #
-# The first row shows the main effects, the second row the pairs. The third row shows the interaction of three
-# features, with one panel for days off and one for working days. The first panel also shows the SHAP values of the
-# hour.
+# The first row shows main effects, the second row pairs. The third row shows the interaction of three features, with
+# one panel for days off and one for working days. The first panel also shows the SHAP values of the hour.
 
-plt.rcParams.update({"font.size": 11})
-figure = plt.figure(figsize=(9, 10.5), layout="constrained")
-rows = figure.subfigures(3, 1, hspace=0.03)
-main = rows[0].subplots(1, 3, width_ratios=[5, 4, 2])
-axes = [*main, *rows[1].subplots(1, 2), *rows[2].subplots(1, 2)]
+figure, axes = plt.subplots(3, 2, figsize=(6.8, 8.4), layout="constrained")
+titles = [
+    "Two peaks: to work and home",
+    "More rides when it is warm",
+    "Commuters: two peaks on\nworking days",
+    "Warm evenings have more rides",
+    "On days off, warmth counts\nmore at noon",
+    "On working days, the reverse,\nand weaker",
+]
+for ax, title in zip(axes.flat, titles):
+    ax.set_title(title, loc="left")
 rides = {"target": "rides", "units": "per hour"}
-ShapDisplay.from_decomposer(decomposer, "hr", X, colour_by="workingday", ax=axes[0], **rides)
+ShapDisplay.from_decomposer(decomposer, "hr", X, colour_by="workingday", ax=axes[0, 0], **rides)
 ComponentDisplay.from_decomposer(
     decomposer,
-    ["temp", "workingday", ("hr", "workingday"), ("hr", "temp"), ("hr", "temp", "workingday")],
+    ["temp", ("hr", "workingday"), ("hr", "temp"), ("hr", "temp", "workingday")],
     X=X,
     subsample=0,
-    ax=axes[1:],
+    ax=axes.ravel()[1:],
     **rides,
 )
-for ax in axes[1:4]:
-    ax.set_ylim(axes[0].get_ylim())
+for ax in axes.flat[1:3]:
+    ax.set_ylim(axes[0, 0].get_ylim())
 figure.savefig("bike_sharing.png", dpi=100)
 
 # %%
 # What it shows
 # -------------
 # * Rides peak when people go to work and when they come home. They rise with the temperature until it gets hot. The
-#   main effect of the working day is almost zero: there are as many rides as on days off, but at other hours.
+#   main effect of the working day (not drawn) is almost zero: there are as many rides as on days off, but at other
+#   hours.
 # * *hour × working day* shows how working days matter: they have the morning peak, and days off have the early
 #   afternoon. Main effects alone, or a ranking of features, would not show this.
 # * *hour × temperature*: a warm evening has more rides, a cold evening has fewer.
@@ -109,7 +118,7 @@ figure.savefig("bike_sharing.png", dpi=100)
 # working days), and a larger negative interaction. The SHAP value mixes them into one number. The other half of the
 # interaction goes to the SHAP value of the working day.
 
-eight_off = X[(X["hr"] == 8) & (X["workingday"] == 0)]
+eight_off = X[(X["hr"] == 8) & (X["workingday"] == "day off")]
 shap_values = pd.DataFrame(decomposer.shap_values(eight_off), columns=X.columns).mean()
 print("At eight on a day off, in rides per hour")
 for name in ["hr", "workingday", "hr:workingday"]:

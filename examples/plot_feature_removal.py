@@ -106,9 +106,9 @@ def draw_groups(ax, prediction, sex):
 
 
 plt.rcParams.update(
-    {"font.size": 12, "axes.titlesize": 12, "axes.spines.top": False, "axes.spines.right": False}
+    {"font.size": 10, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False}
 )
-figure, axes = plt.subplots(4, 2, figsize=(9, 9), sharex=True, layout="constrained")
+figure, axes = plt.subplots(4, 2, figsize=(6.4, 7.5), sharex=True, layout="constrained")
 figure.get_layout_engine().set(hspace=0.04)
 for column, (title, draws) in zip(axes.T, runs.items()):
     sex, predictions = draws[0]
@@ -119,7 +119,7 @@ for column, (title, draws) in zip(axes.T, runs.items()):
     column[-1].set_xlabel("predicted salary")
 for (label, colour), at, side in zip(GROUPS.values(), [0.19, 0.8], ["right", "left"]):
     axes[0, 0].text(at, 0.4, label, color=colour, weight="bold", ha=side, transform=axes[0, 0].transAxes)
-figure.supylabel("number of test rows", fontsize=12)
+figure.supylabel("number of test rows", fontsize=10)
 figure.savefig("feature_removal.png", dpi=100)
 
 # %%

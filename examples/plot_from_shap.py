@@ -65,8 +65,9 @@ WaterfallDisplay.from_decomposer(decomposer, row, target="y")
 # each contains one half of the interaction with the x1 of its row. A SHAP value near zero can mean that the feature
 # does not matter, or that two effects cancel, as above. The other panels show the effects separately.
 
-plt.rcParams.update({"font.size": 11})
-figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+figure, axes = plt.subplot_mosaic("AA;BC", figsize=(6.2, 5.8), layout="constrained")
+axes = list(axes.values())
+axes[0].set_title("One x0, many SHAP values: each has half of an interaction", loc="left")
 inside = X[(np.abs(X) < 2).all(axis=1)]
 ShapDisplay.from_decomposer(decomposer, "x0", inside, colour_by="x1", ax=axes[0])
 ComponentDisplay.from_decomposer(decomposer, ["x1", ("x0", "x1")], X=inside, subsample=0, ax=axes[1:])

@@ -11,7 +11,6 @@ carries because its distribution differs between the sexes.
 # The data and the model
 # ----------------------
 
-import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import train_test_split
 from xgboost import XGBClassifier
@@ -22,7 +21,6 @@ from skglex.inspection import explain_gap
 
 FEATURES = ["age", "workclass", "education-num", "marital-status", "occupation", "hours-per-week", "sex"]
 
-plt.rcParams.update({"font.size": 11})
 X, income = load_adult(subset="train", return_X_y=True)
 complete = X.drop(columns="fnlwgt").notna().all(axis=1)
 X, y = X.loc[complete, FEATURES], (income[complete] == ">50K").astype(int)

@@ -18,7 +18,6 @@ has an effect alone or only together with others, as in figure 4 of the paper [1
 
 import warnings
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.model_selection import KFold, cross_val_score
 from xgboost import XGBRegressor
@@ -46,7 +45,6 @@ print(f"R2 {cross_val_score(model, X, y, cv=folds).mean():.2f}")
 # :math:`1/q`. Components with different signs cancel in the SHAP value of a feature. The stacked bar adds up
 # absolute values, so it is longer than the SHAP bar.
 
-plt.rcParams.update({"font.size": 11})
 decomposer = GlexDecomposer(model.fit(X, y), max_interaction=None).fit(X)
 display = ImportanceDisplay.from_decomposer(decomposer, kind="order", target="y")
 display.figure_.savefig("importance.png", dpi=100)

@@ -44,8 +44,9 @@ decomposer = GlexDecomposer(model).fit(X)
 
 shown = X[(X.abs() <= 2).all(axis=1)]
 line = np.array([-2.0, 2.0])
-plt.rcParams.update({"font.size": 11})
-figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+figure, axes = plt.subplot_mosaic("AA;BC", figsize=(6.2, 5.8), layout="constrained")
+axes = list(axes.values())
+axes[0].set_title("SHAP values fill a wedge, the main effect is a line", loc="left")
 ShapDisplay.from_decomposer(decomposer, "x1", shown, colour_by="x2", ax=axes[0])
 ComponentDisplay.from_decomposer(decomposer, ["x2", "x1:x2"], X=shown, subsample=0, ax=axes[1:])
 for ax in axes[:2]:

@@ -100,7 +100,7 @@ tables = tariff.to_tables(scale="relativities")
 print(f"base frequency: {tables['(intercept)']['relativity'].item():.4f}")
 print(tables["region"].to_string(index=False))
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(6.2, 2.8), layout="constrained")
 for ax, name in zip(axes, ["driver_age", "power"]):
     component = tariff.components_[name]
     low, high = X[name].min(), X[name].max()

@@ -12,7 +12,6 @@ in another way under the same conditions? The change of the mean prediction spli
 # Both models have the same features, which do not contain the year. The old model is trained on 2011, the new one on
 # 2012. The rows of 2011 are the background of both.
 
-import matplotlib.pyplot as plt
 from xgboost import XGBRegressor
 
 from skglex import GlexDecomposer
@@ -22,7 +21,6 @@ from skglex.plotting import ComponentDisplay
 
 FEATURES = ["dayofyear", "hr", "temp", "workingday", "hum"]
 
-plt.rcParams.update({"font.size": 11})
 X, y = load_bike_sharing(return_X_y=True)
 X["temp"] = 47 * X["temp"] - 8
 old, new = X["yr"] == 0, X["yr"] == 1

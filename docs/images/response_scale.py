@@ -50,7 +50,7 @@ def compare(X: Any, model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64
 
 def draw_shortcut() -> None:
     """Draw rescaled SHAP values of the margin against SHAP values of the response, and print how far they are off."""
-    figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), layout="constrained")
     for ax, name, unit, (X, model) in zip(
         axes, ("adult", "bike"), ("probability", "rides"), (adult(), bike())
     ):
@@ -83,11 +83,11 @@ def draw_scales() -> None:
     """Draw one prediction of the adult model on both scales."""
     X, model = adult()
     decomposer = GlexDecomposer(model, n_background=2000, random_state=0).fit(X)
-    figure, axes = plt.subplots(2, 2, figsize=(13, 8.5), layout="constrained")
+    figure, axes = plt.subplots(4, 1, figsize=(6.2, 14), layout="constrained")
     for column, scale in enumerate(("margin", "response")):
-        ImportanceDisplay.from_decomposer(decomposer, scale=scale, k=8, ax=axes[0, column])
-        WaterfallDisplay.from_decomposer(decomposer, X[ROW:], scale=scale, k=6, ax=axes[1, column])
-    figure.savefig(HERE / "response_scale.png", dpi=80)
+        ImportanceDisplay.from_decomposer(decomposer, scale=scale, k=8, ax=axes[column])
+        WaterfallDisplay.from_decomposer(decomposer, X[ROW:], scale=scale, k=6, ax=axes[2 + column])
+    figure.savefig(HERE / "response_scale.png", dpi=100)
 
 
 if __name__ == "__main__":

@@ -39,5 +39,5 @@ def pack(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
         layout.append([name, _TYPES[kind], len(values)])
         little = values.astype(values.dtype.newbyteorder("<"))
         parts.append(np.frombuffer(little.tobytes(), np.uint8).reshape(-1, values.dtype.itemsize).T.tobytes())
-    data = zlib.compress(b"".join(parts), 9)
+    data = zlib.compress(b"".join(parts), 6)
     return {"layout": layout, "data": b64encode(data).decode("ascii")}

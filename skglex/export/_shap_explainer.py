@@ -46,7 +46,7 @@ class ShapExplainer:
         ``"raw"``: the margin; for a forest or tree classifier of scikit-learn, the probability of each class.
         ``"probability"``: the probabilities; a binary classifier of another library has those of the second class only.
         ``"predict_proba"``: the probability of each class. ``"predict"``: the prediction of a regressor. All but
-        ``"raw"`` need ``data``, and the model may use at most 14 features.
+        ``"raw"`` need ``data``, and the model may use at most 14 features, or groups of a decomposer.
     feature_perturbation : {"auto", "interventional", "tree_path_dependent"}, default="auto"
         ``"auto"``: interventional if there is ``data``, otherwise path-dependent.
     feature_names : list of str, default=None
@@ -286,7 +286,7 @@ def _background_rows(data: Any) -> Any:
     if kind.__name__ != "Independent" or getattr(data, "clustering", None) is not None:
         raise TypeError(
             f"data is a {kind.__name__} of shap, expected rows. Pass the rows themselves: all of them are used, so "
-            "there is no need to summarise them"
+            "there is no need to summarize them"
         )
     if not data.output_dataframe:
         return data.data

@@ -80,7 +80,7 @@ def finish_bar_axes(
     margin = 0.1 + max(_FEWEST - n, 0) / 4
     ax.set_yticks(np.arange(first, first + n), labels)
     ax.set_ylim(first + n - 0.5 + margin, first - 0.5 - margin)
-    width = _width_of_bars(ax)
+    width = width_of_bars(ax)
     low, high = ends if values is None else _write_values(ax, *values, ends, width)
     pad = 0.03 * ((high - low) or 1.0)
     ax.set_xlim(low - pad * (low != 0 or values is not None), high + pad)
@@ -116,7 +116,7 @@ def _write_values(
     return float(low), float(high)
 
 
-def _width_of_bars(ax: Any) -> float:
+def width_of_bars(ax: Any) -> float:
     """Return the width of the axes in inches, or what it will be if a layout is still to come."""
     if ax.figure.get_layout_engine() is None or len(ax.figure.axes) > 1:
         return float(ax.get_window_extent().width / ax.figure.dpi)

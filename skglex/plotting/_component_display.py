@@ -109,8 +109,8 @@ class ComponentDisplay(PanelsDisplay):
         X : array-like or data frame of shape (n_samples, n_features), default=None
             Rows that are drawn as points. 50 or more rows also set the range of the axes, and name the levels of
             numeric features. If a numeric feature has only integer values in X, the borders of its bins are drawn
-            half-way between integers. None: the axes reach from the first to the last threshold, and levels are
-            named by their thresholds.
+            half-way between integers. None: the axes reach as far as the background, and levels are named by their
+            thresholds.
         subsample : int, default=200
             Draw at most that many rows of X; 0 draws none.
         missing : {"auto", True, False}, default="auto"

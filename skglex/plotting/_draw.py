@@ -45,7 +45,8 @@ def draw_panel(
     names: Names,
 ) -> Any:
     """Draw one panel; return the mesh if it is a heat map, else None."""
-    title = _title(panel, _characters(ax), names)
+    # A title that the user has set stays.
+    title = ax.get_title(loc="left") or _title(panel, _characters(ax), names)
     ax.set_title(title, loc="left", fontsize="medium")
     draw_scale(ax, panel.views[0], "x", names)
     ax.set_xlim(panel.views[0].borders[0], panel.views[0].end)
@@ -238,13 +239,14 @@ def legend_above(
     title: str = "",
     heading: str = "",
     markerscale: float = 2.0,
+    room: float = 0.0,
 ) -> Any:
     """Draw a legend between the axes and their title, in as many rows as it needs."""
     from matplotlib.lines import Line2D
 
     if heading:
         handles, labels = [Line2D([], [], lw=0), *handles], [heading, *labels]
-    n_rows, n_cols = _legend_rows(labels, 0.95 * _width(ax))
+    n_rows, n_cols = _legend_rows(labels, room or 0.95 * _width(ax))
     if title:
         ax.set_title(title, loc="left", fontsize="medium", pad=6 + _LEGEND_LINE * n_rows)
     legend = ax.legend(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from skglex._decomposition import Explained, explained, margin_label, sum_by_feature_and_order
 from skglex._response import on_response
 from skglex._utils import budgets
-from skglex.plotting._bars import finish_bar_axes, label_products, make_bar_axes
+from skglex.plotting._bars import finish_bar_axes, label_products, make_bar_axes, width_of_bars
 from skglex.plotting._draw import legend_above
 from skglex.plotting._style import (
     COLOURS,
@@ -229,6 +229,7 @@ class ImportanceDisplay:
         n_bars = 1 if self.shap is None else 2
         self.ax_ = ax = make_bar_axes(ax, labels, bars_per_label=n_bars, above=0.2 + 0.2 * (n_bars > 1))
         self.figure_ = ax.figure
+        finish_bar_axes(ax, labels, (0.0, self._end()), label=f"mean absolute effect on {self.label}")
         position = np.arange(len(self.names))
         if self.orders is None:
             ax.barh(position, self.heights[:, 0], 0.7, color=COLOURS[0])
@@ -238,7 +239,6 @@ class ImportanceDisplay:
                 ax.errorbar(self.heights[:, 0], position, xerr=ends, **style)
         else:
             self._draw_orders(position, self.orders, legend_inside=not own_figure)
-        finish_bar_axes(ax, labels, (0.0, self._end()), label=f"mean absolute effect on {self.label}")
         if own_figure:
             names.explain(self.figure_)
         return self
@@ -273,7 +273,7 @@ class ImportanceDisplay:
             # The user may give the axes a title, where the legend would be.
             self.ax_.legend(loc="lower right", fontsize="small")
         else:
-            legend_above(self.ax_, *self.ax_.get_legend_handles_labels())
+            legend_above(self.ax_, *self.ax_.get_legend_handles_labels(), room=72 * width_of_bars(self.ax_))
 
 
 def _response_means(view: Explained) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition import Explained, explained, margin_label
-from skglex.plotting._bars import finish_bar_axes, label_products, make_bar_axes
+from skglex.plotting._bars import finish_bar_axes, label_products, make_bar_axes, width_of_bars
 from skglex.plotting._draw import legend_above
 from skglex.plotting._style import COLOURS, TIMES, Names, fold, plain_text, require_matplotlib
 
@@ -163,7 +163,7 @@ class PartsDisplay:
         ax.set_title(title, loc="left", fontsize="medium")
         if n_parts > 1:
             handles, texts = ax.get_legend_handles_labels()
-            legend_above(ax, handles, texts, title=title, markerscale=1.2)
+            legend_above(ax, handles, texts, title=title, markerscale=1.2, room=72 * width_of_bars(ax))
         if own_figure:
             names.explain(self.figure_)
         return self

@@ -83,22 +83,21 @@ function changesTable(page, original, edited, found, scale, now) {
   const most = state.get("changes") === "all" ? Infinity : 8;
   const columns = [
     { name: "Feature" }, { name: "Change" }, { name: unit.isProbability ? "Probability" : "Prediction", isNumber: true }, { name: "Difference", isNumber: true },
-    ...(isBinary(page) ? [{ name: "Outcome" }] : []), { name: "All values" }, { name: "Try it" },
+    ...(isBinary(page) ? [{ name: "Outcome" }] : []), { name: "Try it" },
   ];
   const labels = isBinary(page) ? classLabels(page) : null;
   const records = found.slice(0, most).map((change) => {
     const feature = facts.features[change.f];
     const turns = labels && (change.prediction > 0.5) !== (now > 0.5);
     return [
-      feature.name, `${formatValue(edited.values[change.f])} → ${formatValue(change.value)}`, unit.write(change.prediction), unit.writeDifference(change.prediction - now),
+      element("span", {}, feature.name, spark(feature, change, edited.bins[change.f])), `${formatValue(edited.values[change.f])} → ${formatValue(change.value)}`, unit.write(change.prediction), unit.writeDifference(change.prediction - now),
       ...(labels ? [turns ? element("strong", {}, labels[Number(change.prediction > 0.5)]) : "the same"] : []),
-      spark(feature, change, edited.bins[change.f]),
       button("Try", () => setFeature(page, original, change.f, change.value), { kind: "quiet", "aria-label": `Try ${feature.name} ${formatValue(change.value)}` }),
     ];
   });
   const table = dataTable({ caption: "Single changes and the prediction that they lead to", columns, records });
   const more = found.length > 8 ? button(most === 8 ? `Show all ${found.length}` : "Show 8", () => state.set({ changes: most === 8 ? "all" : null }), { kind: "quiet" }) : null;
-  return element("div.stack.tight", {}, framed(table, "Single changes", ".sticky-first"), more);
+  return element("div.stack.tight", {}, framed(table, "Single changes", ".changes-table"), more);
 }
 
 /** Draw the prediction along all values of a feature, small; dots mark the value now and the one proposed. */

@@ -9,15 +9,17 @@ function comparisonView(page) {
   const curvePanel = element("div.panel", {}, curve.element);
   const tablePlace = element("div");
   const isModel = compare.kind === "model";
+  const summary = element("p.notice");
   const root = element("section.view", {},
     heading("h2", "Comparison", isModel
       ? `What differs between ${compare.names[0]} and ${compare.names[1]}, component by component.`
       : "Why the mean prediction differs between two sets of rows, component by component."),
-    compare.headline ? element("p.notice", {}, capitalise(compare.headline)) : null,
+    summary,
     element("div.panel", {}, figure.element), isModel ? curvePanel : null, tablePlace);
   const update = () => {
     const unit = page.unit("margin");
     const output = page.output();
+    fill(summary, comparisonSummary(compare, unit, output));
     figure.show(isModel ? differenceContent(compare, unit, output) : shiftContent(compare, unit, output));
     if (isModel) showBothCurves(page, curve, curvePanel, compare, output);
     fill(tablePlace, element("div.stack.tight", {},
@@ -25,6 +27,15 @@ function comparisonView(page) {
       framed(comparisonTable(compare, unit, output), "All components", ".sticky-first")));
   };
   return { id: "comparison", title: "Comparison", element: root, keys: ["output", "scale"], update };
+}
+
+/** Say how far the mean prediction moves in all. */
+function comparisonSummary(compare, unit, output) {
+  const change = compare.lines.reduce((sum, line) => sum + line.difference[output], 0);
+  const size = unit.writeDifference(Math.abs(change), Math.abs(change)).replace("+", "");
+  return compare.kind === "model"
+    ? `Over the rows of this report, ${compare.names[1]} predicts on average ${size} ${change < 0 ? "less" : "more"} (${unit.name}).`
+    : `The mean ${unit.name} ${change < 0 ? "falls" : "rises"} by ${size}, from ${unit.write(compare.means[0][output])} to ${unit.write(compare.means[1][output])}.`;
 }
 
 /** Return the figure of the components in which two models differ most. */
@@ -71,8 +82,9 @@ function showBothCurves(page, figure, panel, compare, output) {
 /** Make the table of all components. */
 function comparisonTable(compare, unit, output) {
   const isModel = compare.kind === "model";
-  const difference = (value) => unit.writeDifference(value);
-  const size = (value) => unit.writeDifference(value).replace("+", "");
+  const largest = Math.max(...compare.lines.map((line) => Math.abs(line.difference[output])), 1e-300);
+  const difference = (value) => unit.writeDifference(value, largest);
+  const size = (value) => difference(value).replace("+", "");
   const parts = isModel ? [] : ["marginals", "dependence"].filter((part) => compare.lines.some((line) => line[part]));
   const partNames = { marginals: "from its features' own distributions", dependence: "from how they go together" };
   const columns = [{ name: "component" }, ...(isModel ? [{ name: "mean size of the difference", isNumber: true, write: size }] : []),

@@ -25,19 +25,24 @@ function switchControl(legend, options, choose) {
   return { element: made, show };
 }
 
+/** Put the label of a control above it; the control has an id. */
+function labelled(text, control) {
+  return element("div.field", {}, element("label", { for: control.id }, text), control);
+}
+
 /** Make a pick list; `show` sets what it shows, `offer` replaces its options. */
 function pickList(text, options, choose) {
-  const select = element("select", { onchange: () => choose(select.value) });
+  const select = element("select", { id: freshId("list"), onchange: () => choose(select.value) });
   const offer = (offered) => fill(select, offered.map((option) => element("option", { value: option.value }, option.text)));
   offer(options);
-  const made = element("label.field", {}, element("span", {}, text), select);
+  const made = labelled(text, select);
   return { element: made, select, offer, show: (value) => { select.value = value; } };
 }
 
 /** Make a field to search in; `choose` gets the text after each key. */
 function searchField(text, choose) {
-  const input = element("input", { type: "search", autocomplete: "off", spellcheck: "false", oninput: () => choose(input.value) });
-  const made = element("label.field", {}, element("span", {}, text), input);
+  const input = element("input", { type: "search", id: freshId("search"), autocomplete: "off", spellcheck: "false", oninput: () => choose(input.value) });
+  const made = labelled(text, input);
   return { element: made, show: (value) => { if (input.value !== value) input.value = value; } };
 }
 
@@ -54,19 +59,20 @@ function checkBox(text, isChecked, choose) {
 
 /** Make a slider with a text beside it that says the value. */
 function sliderControl(text, { min, max, step, write }, choose) {
-  const output = element("output.amount", {});
-  const input = element("input", { type: "range", min, max, step, oninput: () => { say(); choose(Number(input.value)); } });
+  const id = freshId("slider");
+  const output = element("output.amount", { for: id });
+  const input = element("input", { type: "range", id, min, max, step, oninput: () => { say(); choose(Number(input.value)); } });
   const say = () => {
     output.textContent = write(Number(input.value));
     input.setAttribute("aria-valuetext", output.textContent);
   };
-  const made = element("label.field", {}, element("span", {}, text, " ", output), input);
+  const made = element("div.field", {}, element("span", {}, element("label", { for: id }, text), " ", output), input);
   return { element: made, input, show: (value) => { input.value = value; say(); } };
 }
 
 /** Make the box that says what a part of the page lacks and how to get it. */
-function needsRows(what, how) {
+function needsRows(what, how = null) {
   return element("div.notice.needs-rows", {},
     element("p", {}, element("strong", {}, "Needs rows. "), what),
-    element("p.small", {}, "Ask for a report with them: ", element("code", {}, how), "."));
+    how ? element("p.small", {}, "Ask for a report with them: ", element("code", {}, how), ".") : null);
 }

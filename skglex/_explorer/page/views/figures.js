@@ -56,7 +56,8 @@ class Figure {
     if (this.content === null || width === 0) return;
     this.drawnWidth = width;
     const svg = this.content.draw(width, this);
-    svg.setAttribute("role", "img");
+    // A picture with links is a group: what is inside an image cannot be reached.
+    svg.setAttribute("role", svg.querySelector("a") ? "group" : "img");
     svg.setAttribute("aria-label", this.content.description ?? this.content.title);
     fill(this.canvas, svg);
   }

@@ -64,9 +64,19 @@ function groupingsOf(page) {
 function showRemoval(page, place, figure, chosen, grouping) {
   const scale = page.scale();
   const unit = page.unit();
+  const key = `removed ${chosen} ${scale} ${page.output()}`;
+  if (chosen.length && !page.kept.has(key)) {
+    // All rows take a second; the check box shows its new state before that.
+    fill(place, element("p.notice", { role: "status" }, "Computing the predictions …"));
+    setTimeout(() => {
+      place.replaceChildren(orNeedsRows(() => { page.keep(key, () => page.model.removedAll(chosen, 1, page.output(), scale)); return ""; }));
+      if (page.kept.has(key)) page.state.tell(new Set(["strength"]));
+    }, 30);
+    return;
+  }
   const problem = orNeedsRows(() => {
     const before = page.predictions();
-    const without = chosen.length ? page.keep(`removed ${chosen} ${scale} ${page.output()}`, () => page.model.removedAll(chosen, 1, page.output(), scale)) : before;
+    const without = chosen.length ? page.keep(key) : before;
     const strength = strengthOf(page);
     const after = before.map((value, i) => value - strength * (value - without[i]));
     const groups = groupPredictions(grouping, before, after);

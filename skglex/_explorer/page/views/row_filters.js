@@ -45,8 +45,8 @@ function filterControls(page, columns) {
     const column = byKey.get(which.select.value);
     if (kinds.select.value === "missing") { fill(valuePlace); read = () => ""; return; }
     if (column.isNumber) {
-      const input = element("input", { type: "number", step: "any", onkeydown: (event) => { if (event.key === "Enter") add(); } });
-      fill(valuePlace, element("label.field", {}, element("span", {}, column.isShare ? "Value, in percent" : "Value"), input));
+      const input = element("input", { type: "number", id: freshId("value"), step: "any", onkeydown: (event) => { if (event.key === "Enter") add(); } });
+      fill(valuePlace, labelled(column.isShare ? "Value, in percent" : "Value", input));
       read = () => (input.value === "" ? null : String(column.isShare ? Number(input.value) / 100 : Number(input.value)));
       return;
     }

@@ -8,7 +8,7 @@ function rowsView(page) {
   const table = hasRows ? rowTable(page) : null;
   const detail = rowDetail(page);
   const root = element("section.view", {},
-    heading("h2", "Rows", hasRows
+    heading("h2", hasRows ? "Rows" : "What if", hasRows
       ? "The rows of this file. Choose one to see why it has its prediction, and what would change it."
       : "See why a row has its prediction, and what would change it."),
     hasRows ? table.element : needsRows("This file holds no rows to browse. You can still start from typical values and change them.", "skglex.report(…, max_rows=1000)"),

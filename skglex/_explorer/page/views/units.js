@@ -74,8 +74,7 @@ class Page {
 
   /** Return the predictions of all rows of the page. */
   predictions(scale = this.scale(), output = this.output()) {
-    const margins = this.keep("margins", () => Array.from({ length: this.model.rows.n }, (_, i) => this.model.margins(this.model.rows.binsOf(i))));
-    return this.keep(`predictions ${scale} ${output}`, () => Float64Array.from(margins, (row) => (scale === "response" ? this.model.respond(row, output) : row[output])));
+    return scale === "response" ? this.model.responsesOfRows(output) : this.model.marginsOfRows(output);
   }
 
   /** Return the prediction of cells. */
@@ -139,12 +138,12 @@ function orderKind(order) {
 }
 
 /** Run something that needs rows, and return the box that says so where the page has none. */
-function orNeedsRows(make, how = "skglex.report(…, background_rows=200)") {
+function orNeedsRows(make) {
   try {
     return make();
   } catch (error) {
-    if (error instanceof NeedsRows) return needsRows(`${error.message.replace(/\.?$/, ".")}`, how);
-    if (error instanceof NotInPage) return element("p.notice", {}, error.message.replace(/\.?$/, "."));
+    if (error instanceof NeedsRows) return needsRows(error.message.replace(/\.?$/, "."));
+    if (error instanceof NotInPage) return element("p.notice.small", {}, error.message.replace(/\.?$/, "."));
     throw error;
   }
 }

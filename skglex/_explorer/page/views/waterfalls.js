@@ -42,7 +42,7 @@ function waterfall(width, { base, baseName, totalName, terms, unit, include = []
   const spreadOf = Math.max(...terms.map((term) => Math.abs(term.value)), 1e-12);
   const texts = steps.map((step) => unit.writeDifference(step.value, spreadOf));
   const textRoom = Math.max(...texts.map((text) => textWidth(text, 12, 600)), textWidth(unit.write(total)), textWidth(unit.write(base))) + 10;
-  const left = isNarrow ? 0 : Math.min(width * 0.4, Math.max(120, ...[...steps, { name: baseName }, { name: totalName }].map((step) => textWidth(nameOf(step)) + 14)));
+  const left = isNarrow ? 0 : Math.min(width * 0.4, Math.max(120, ...[...steps, { name: baseName }, { name: totalName }].map((step) => textWidth(nameOf(step), 12, 600) + 14)));
   const domain = niceDomain([base, total, ...steps.map((step) => step.to), ...include]);
   const across = linearScale(domain, [left + textRoom, width - textRoom]);
   const svg = emptyChart(width, (steps.length + 2) * rowHeight + 8);

@@ -205,17 +205,17 @@ function waterfallPart(page) {
   return { element: element("div.panel.stack", {}, element("div.no-print", {}, kind.element), message, figure.element), update };
 }
 
-/** Return the parts of a prediction on the chosen scale, else on the margin scale with a note that says why. */
+/** Return the parts of a prediction as the reader chose, else the nearest parts that the page can compute, with a note that says why. */
 function explanationOf(page, bins, kind) {
-  const compute = (scale) => (kind === "shap"
-    ? page.model.shapValues(bins, page.output(), scale)
-    : page.model.components(bins, page.output(), scale));
+  const compute = { shap: "shapValues", components: "components" };
+  const scales = [...new Set([page.scale(), "margin"])];
+  const ways = [kind, ...(kind === "shap" ? ["components"] : [])].flatMap((way) => scales.map((scale) => [way, scale]));
   let note = null;
-  for (const scale of new Set([page.scale(), "margin"])) {
+  for (const [way, scale] of ways) {
     let parts = null;
-    const problem = orNeedsRows(() => { parts = compute(scale); return null; });
+    const problem = orNeedsRows(() => { parts = page.model[compute[way]](bins, page.output(), scale); return null; });
     if (parts) return { parts, scale, note };
-    note = problem;
+    note ??= problem;
   }
   return { parts: null, scale: "margin", note };
 }
