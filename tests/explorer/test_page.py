@@ -159,7 +159,9 @@ def test_removal_shows_groups_before_and_after(page):
     shown = page.locator("[aria-label='Means by group'] tbody td").all_text_contents()
     assert number(shown[2]) / 100 == pytest.approx(means[0], abs=6e-4)
     page.get_by_label("How much of their effect").fill("0")
-    page.wait_for_function("document.querySelectorAll('[aria-label=\"Means by group\"] tbody td')[3].textContent === '0.0'")
+    page.wait_for_function(
+        "document.querySelectorAll('[aria-label=\"Means by group\"] tbody td')[3].textContent === '0.0'"
+    )
     page.get_by_role("checkbox", name="town").uncheck()
     assert "nothing yet" in page.locator("figure .heading").text_content()
 
