@@ -63,7 +63,9 @@ def test_what_if_follows_python(page):
     page.get_by_label("income, exact value").fill("1.5")
     page.get_by_label("rooms", exact=True).fill("5")
     page.get_by_label("town", exact=True).select_option("Ulm")
-    page.wait_for_function("explorer.state.get('set2') + explorer.state.get('set3') + explorer.state.get('set0')")
+    page.wait_for_function(
+        "explorer.state.get('set2') + explorer.state.get('set3') + explorer.state.get('set0')"
+    )
     go(page, page.evaluate("explorer.state.fragment().slice(1)"))
     row["income"], row["rooms"], row["town"] = 1.5, 5, "Ulm"
     changed = model.predict_proba(row.astype(X.dtypes))[0, 1]
@@ -81,7 +83,9 @@ def test_waterfall_and_proposed_changes(page):
         go(page, "view=rows&row=11")
         page.get_by_text(kind, exact=True).click()
         page.get_by_role("button", name=re.compile("^Table of Row 11")).click()
-        cells = page.locator("[aria-label='Table of Why this prediction?'] tbody tr td:last-child").all_text_contents()
+        cells = page.locator(
+            "[aria-label='Table of Why this prediction?'] tbody tr td:last-child"
+        ).all_text_contents()
         values = [float(cell.replace("−", "-")) for cell in cells]
         assert sum(values[:-1]) == pytest.approx(values[-1], abs=0.01)
         assert values[-1] == pytest.approx(prediction(page), abs=0.006)
