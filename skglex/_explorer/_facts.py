@@ -9,15 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import metrics
 
-from skglex._decomposition import Explained, component_means, margin_label, sum_by_feature_and_order
+from skglex._decomposition import Explained, margin_label, response_scale, sum_by_feature_and_order
+from skglex._input import column_names
 from skglex._leaves import NoBackground, PathDependent
-from skglex._response import Response, split_link
+from skglex._readers import describe_combination
+from skglex._response import Response, even_margin, split_link
 from skglex._version import __version__
 
 # More components than this are not listed by importance.
 _MOST_LISTED = 3_000
 # The shares of the orders are computed for so many rows, and up to this order.
 _ROWS_FOR_SHARES, _MOST_ORDERS = 2_000, 3
+# The importances of a combined model are those of so many rows, and pairs are among them for so many features.
+_COMBINED_ROWS, _MOST_PAIRED = 100, 15
 # Inverse links that are probabilities.
 _PROBABILITIES = {"sigmoid", "multiclass_ova", "softmax", "probability", "clip", "scaled_sigmoid", "hinge"}
 
@@ -46,6 +50,26 @@ def model_facts(view: Explained, title: str | None, target: str | None, units: s
         "margin": {"name": margins[0], "names": margins, "kind": margin_kind(response)},
         "response": response_facts(view, target, units),
         "intercept": view.intercept.tolist(),
+        "combined": None,
+    } | _combined_facts(view, target, units)
+
+
+def _combined_facts(view: Explained, target: str | None, units: str | None) -> dict[str, Any]:
+    """Return the facts of a model that combines its members and has no margin of its own; the page has its response."""
+    if view.source.response.without_margin is None:
+        return {}
+    facts = response_facts(view, target, units)
+    if facts is None:
+        name = view.source.response.combines
+        raise ValueError(
+            f"cannot write the report of this {name}: it has no margin of its own, and the page has no formula of its "
+            "prediction. Write reports of its members instead"
+        )
+    return {
+        "combined": facts["link"],
+        "outputs": facts["outputs"],
+        "margin": {part: facts[part] for part in ("name", "names", "kind")},
+        "response": None,
     }
 
 
@@ -94,6 +118,8 @@ def describe_link(response: Response) -> dict[str, Any] | None:
             return None
         sizes = [target.n_outputs for target in response.targets]
         return {"name": "targets", "parts": parts, "sizes": sizes}
+    if response.combines:
+        return _describe_combination(response)
     name, factor = split_link(response.link)
     if response.inverse is not None or name in ("max_index", "custom", "function"):
         return None
@@ -102,12 +128,44 @@ def describe_link(response: Response) -> dict[str, Any] | None:
     return {"name": name, "factor": factor}
 
 
+def _describe_combination(response: Response) -> dict[str, Any] | None:
+    """Return how a model combines its members, for the page; None if there is no formula."""
+    found = describe_combination(response.inverse)
+    if found is None:
+        return None
+    members = [_describe_member(member) for member in found.pop("members")]
+    return (
+        None
+        if any(member["link"] is None for member in members)
+        else {"name": "combined", "members": members} | found
+    )
+
+
+def _describe_member(member: dict[str, Any]) -> dict[str, Any]:
+    """Return a member of a combined model for the page."""
+    response: Response = member["response"]
+    described = {
+        "first": int(member["first"]),
+        "size": response.n_outputs,
+        "link": None if response.targets or response.isolation else describe_link(response),
+        "binary": response.binary,
+        "evenMargin": even_margin(response.link),
+        "method": member.get("method"),
+        "classes": member.get("classes"),
+    }
+    calibrators = member.get("calibrators", [])
+    plain = [{k: v.tolist() if hasattr(v, "tolist") else v for k, v in c.items()} for c in calibrators]
+    return described | {"calibrators": plain}
+
+
 def importance_facts(view: Explained, players: NDArray[np.int64], notes: list[str]) -> dict[str, Any]:
     """Return the importance of components and features, and the share of each order in the variance.
 
     ``players`` are the players of the page's features.
     """
     empty: dict[str, Any] = {"importance": [], "featureImportance": [], "variance": []}
+    if view.source.response.without_margin is not None:
+        return empty | _combined_importance(view, players, notes)
     if view.decomposition.refused is not None:
         notes.append(f"The page has no components: {view.decomposition.refused}.")
         return empty
@@ -142,6 +200,41 @@ def importance_facts(view: Explained, players: NDArray[np.int64], notes: list[st
             {"feature": position[player], "byOrder": by_order[player].tolist()} for player in ranked
         ],
         "variance": order_shares(view),
+    }
+
+
+def _combined_importance(view: Explained, players: NDArray[np.int64], notes: list[str]) -> dict[str, Any]:
+    """Return the importance of main effects and pairs of the response of a combined model, on some background rows."""
+    notes.append(
+        f"A {view.source.response.combines} combines its members and has no margin of its own, so the page explains "
+        "its prediction. Importances and components average over rows that are drawn from the background."
+    )
+    rows = view.background.spread_rows(_COMBINED_ROWS)
+    if rows is None or isinstance(view.decomposition.weighting, PathDependent):
+        return {}
+    scale = response_scale(view.decomposition, rows, view.source.response)
+    sets = scale.sets_up_to(2 if scale.n_players <= _MOST_PAIRED else 1, view.decomposition.allowed)
+    values = scale.components([(), *sets], rows.bins, view.execution)
+    means = np.abs(values[:, 1:]) @ (rows.weight / rows.total)
+    position = {int(player): i for i, player in enumerate(players)}
+    names = column_names(view.groups.names, sets, view.estimator.separator)
+    by_order = sum_by_feature_and_order(sets, view.decomposition.n_players, means.T)
+    importance = [
+        {
+            "features": [position[j] for j in members],
+            "name": name,
+            "order": len(members),
+            "value": mean.tolist(),
+        }
+        for members, name, mean in zip(sets, names, means.T)
+    ]
+    return {
+        "intercept": values[:, 0, 0].tolist(),
+        "importance": sorted(importance, key=lambda term: -sum(term["value"])),
+        "featureImportance": [
+            {"feature": position[j], "byOrder": by_order[j].tolist()}
+            for j in sorted(position, key=lambda player: -by_order[player].sum())
+        ],
     }
 
 
@@ -214,8 +307,3 @@ def _classifier_scores(
             y == classes[1], p[:, 1], sample_weight=weight
         )
     return scores
-
-
-def gap_of_importance(view: Explained, rows: Any) -> NDArray[np.float64]:
-    """Return the mean absolute value of every listed component over rows: shape (n_sets, n_outputs)."""
-    return component_means(view.listed, rows, execution=view.execution)

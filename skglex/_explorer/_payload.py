@@ -78,6 +78,8 @@ class Page:
         facts["maxOrder"], weights = coalition_arrays(view)
         self.arrays |= weights
         facts["backgroundRows"] = self._add_background()
+        if facts["combined"] and facts["backgroundRows"] and facts["weighting"] == "empirical":
+            facts["maxOrder"] = 2
         facts["rows"] = self._add_rows()
         facts["features"] = self._describe_features(everything)
         used = {feature.player for feature in self.features}

@@ -1,5 +1,6 @@
 """Read the models of each library into leaves, `skglex._leaves.LeafEnsemble`."""
 
+from skglex._readers._member_links import describe_combination
 from skglex._readers._pickling import register_treelite_pickling
 from skglex._readers._registry import (
     decides_by_margin,
@@ -16,6 +17,7 @@ __all__ = [
     "SourceModel",
     "booster_json",
     "decides_by_margin",
+    "describe_combination",
     "describe_subclass",
     "encodes_labels",
     "is_probability_average",

@@ -117,3 +117,36 @@ def _scale_temperature(scores: Margin, decides: bool, beta: float) -> Margin:
         p = np.hstack([1 - scores, scores]) if scores.shape[1] == 1 else scores
         logits = np.log(p + _EPSILON)
     return np.asarray(softmax(beta * logits, axis=1))
+
+
+# -- description ----------------------------------------------------------------------------------
+
+
+def describe_combination(inverse: Any) -> dict[str, Any] | None:
+    """Return how a combined model maps the margins of its members to its output, as plain values and responses.
+
+    Returns None for functions that have no formula: transformers of targets, and functions of other modules.
+    """
+    kind = getattr(inverse, "func", None)
+    if kind is calibrated:
+        members, n_classes = inverse.args
+        return {"kind": "calibrated", "members": members, "n_classes": n_classes}
+    if kind is averaged:
+        members, weights, classifies = inverse.args
+        return {"kind": "averaged", "members": members, "weights": list(weights), "classifies": classifies}
+    if kind is not stacked:
+        return None
+    members, final, classifies = inverse.args
+    if any(member["method"] == "predict" and member["response"].is_classifier for member in members):
+        return None
+    link = "identity"
+    if classifies:
+        several = "scaled_sigmoid" if final.solver == "liblinear" else "softmax"
+        link = "sigmoid" if len(final.classes_) == 2 else several
+    return {
+        "kind": "stacked",
+        "members": members,
+        "coef": np.atleast_2d(final.coef_).tolist(),
+        "intercept": np.broadcast_to(final.intercept_, len(np.atleast_2d(final.coef_))).tolist(),
+        "link": link,
+    }

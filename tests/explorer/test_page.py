@@ -32,10 +32,19 @@ def page(open_report):
 
 
 def go(page, fragment):
-    """Follow a link into the page, and wait until it is drawn."""
-    page.evaluate("(fragment) => { location.hash = fragment; }", fragment)
-    page.wait_for_function("(view) => explorer.state.get('view') === view", arg=fragment.split("&")[0][5:])
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    """Follow a link into the page, and wait until it is drawn.
+
+    Playwright's own waiting for a condition compiles text, which the policy of the page forbids.
+    """
+    page.evaluate(
+        """(fragment) => new Promise((done) => {
+            const drawn = () => requestAnimationFrame(() => requestAnimationFrame(done));
+            addEventListener("popstate", drawn, { once: true });
+            if (location.hash === `#${fragment}`) dispatchEvent(new PopStateEvent("popstate"));
+            else location.hash = fragment;
+        })""",
+        fragment,
+    )
 
 
 def number(text):
@@ -63,9 +72,6 @@ def test_what_if_follows_python(page):
     page.get_by_label("income, exact value").fill("1.5")
     page.get_by_label("rooms", exact=True).fill("5")
     page.get_by_label("town", exact=True).select_option("Ulm")
-    page.wait_for_function(
-        "explorer.state.get('set2') + explorer.state.get('set3') + explorer.state.get('set0')"
-    )
     go(page, page.evaluate("explorer.state.fragment().slice(1)"))
     row["income"], row["rooms"], row["town"] = 1.5, 5, "Ulm"
     changed = model.predict_proba(row.astype(X.dtypes))[0, 1]
@@ -81,20 +87,26 @@ def test_waterfall_and_proposed_changes(page):
     """Bars add up to the prediction in both explanations; a proposed change leads to the prediction that it names."""
     for kind in ("Features", "Components"):
         go(page, "view=rows&row=11")
-        page.get_by_text(kind, exact=True).click()
-        page.get_by_role("button", name=re.compile("^Table of Row 11")).click()
+        page.locator("main").get_by_text(kind, exact=True).click()
+        table = page.get_by_role("button", name=re.compile("^Table of Row 11"))
+        table.click()
         cells = page.locator(
             "[aria-label='Table of Why this prediction?'] tbody tr td:last-child"
         ).all_text_contents()
         values = [float(cell.replace("−", "-")) for cell in cells]
         assert sum(values[:-1]) == pytest.approx(values[-1], abs=0.01)
         assert values[-1] == pytest.approx(prediction(page), abs=0.006)
+        table.click()
     page.get_by_text("Lower it", exact=True).click()
     line = page.locator("[aria-label='Single changes'] tbody tr").first
     promised = number(line.locator("td").nth(1).text_content()) / 100
-    line.get_by_role("button").click()
-    page.wait_for_function("(text) => document.querySelector('#prediction').textContent.startsWith(text)",
-                           arg=f"{promised * 100:.1f}%")  # fmt: skip
+    line.get_by_role("button", name="Try").click()
+    assert prediction(page) == pytest.approx(promised, abs=1e-6)
+    page.get_by_role("button", name="Undo all changes").click()
+    page.get_by_role("button", name="Leave out income").click()
+    assert "income" not in " ".join(first_column(page, "Single changes"))
+    page.get_by_role("button", name="Use income again").click()
+    assert "income" in " ".join(first_column(page, "Single changes"))
 
 
 def test_rows_are_filtered_and_sorted(page):
@@ -163,9 +175,9 @@ def test_removal_shows_groups_before_and_after(page):
     shown = page.locator("[aria-label='Means by group'] tbody td").all_text_contents()
     assert number(shown[2]) / 100 == pytest.approx(means[0], abs=6e-4)
     page.get_by_label("How much of their effect").fill("0")
-    page.wait_for_function(
-        "document.querySelectorAll('[aria-label=\"Means by group\"] tbody td')[3].textContent === '0.0'"
-    )
+    page.locator("[aria-label='Means by group'] tbody td >> nth=3").filter(
+        has_text=re.compile(r"^0\.0$")
+    ).wait_for()
     page.get_by_role("checkbox", name="town").uncheck()
     assert "nothing yet" in page.locator("figure .heading").text_content()
 
@@ -173,12 +185,16 @@ def test_removal_shows_groups_before_and_after(page):
 def test_a_link_leads_back(page):
     """The address holds all that was chosen, so another window shows the same."""
     go(page, "view=rows&row=5&explain=components&filter=f1:ge:30&by=-f1&set1=55&scale=margin&direction=lower")
-    read = "[location.hash, document.querySelector('main').innerText]"
-    address, text = page.evaluate(read)
+    read = """[location.hash, [...document.querySelectorAll("#prediction, .rows-table, .settings, .chips, tbody")]
+        .map((part) => part.innerText), [...document.querySelectorAll(".chart")].map((chart) => chart.ariaLabel),
+        [...document.querySelectorAll("main input:checked, main input[type=number]")].map((input) => input.value)]"""
+    page.reload()
+    page.wait_for_selector("#prediction")
+    shown = page.evaluate(read)
     window = page.context.browser.new_page()
-    window.goto(page.url.split("#")[0] + address)
-    window.wait_for_function("window.explorer && document.querySelector('#prediction')")
-    assert window.evaluate(read) == [address, text]
+    window.goto(page.url.split("#")[0] + shown[0])
+    window.wait_for_selector("#prediction")
+    assert window.evaluate(read) == shown
     window.close()
     page.get_by_role("link", name="Removal").click()
     page.go_back()
@@ -198,12 +214,14 @@ def test_colours_can_be_chosen(page):
 def test_everybody_can_read_the_page(page, scheme):
     """No view breaks a rule of axe-core, and none is wider than a telephone."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    # Only contrast differs between the colour schemes.
+    rules = {} if scheme == "light" else {"runOnly": ["color-contrast"]}
     page.emulate_media(color_scheme=scheme)
     size = page.viewport_size
     page.set_viewport_size({"width": 400, "height": 800})
     for view in VIEWS:
         go(page, f"view={view}")
-        found = axe.run(page).response["violations"]
+        found = axe.run(page, options=rules).response["violations"]
         assert not [(rule["id"], rule["nodes"][0]["html"]) for rule in found], view
         assert page.evaluate("document.documentElement.scrollWidth") <= 400, view
     page.set_viewport_size(size)

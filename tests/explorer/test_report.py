@@ -4,19 +4,23 @@ import json
 import re
 import zlib
 from base64 import b64decode
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import IsolationForest, StackingRegressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import IsolationForest, StackingClassifier, StackingRegressor, VotingClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from xgboost import XGBRegressor
+from xgboost import XGBClassifier, XGBRegressor
 
 import skglex
 from skglex import FeatureRemover, GlexDecomposer
 from skglex.export import load_components, save_components
+from skglex.inspection import response_components
+from tests.explorer.engine import ask, send_rows
 from tests.explorer.models import decomposed, people
 
 TYPES = {"Uint8": "u1", "Uint16": "<u2", "Uint32": "<u4", "Float32": "<f4", "Float64": "<f8"}
@@ -210,16 +214,47 @@ def test_what_has_no_report(rows, model, tmp_path):
         skglex.report(DecisionTreeClassifier(max_depth=2).fit(X, y > 0), X, np.array(["x"] * 400), path=None)
 
 
-def test_models_without_a_response_say_so(rows):
+def test_combined_models_are_explained_by_their_response(rows, open_report):
+    """A stack and a calibrated model have no margin of their own, and the page computes their own prediction."""
     X, y = rows
     forest = payload_of(skglex.report(IsolationForest(n_estimators=5, random_state=0).fit(X), X, path=None))[
         "facts"
     ]
     assert forest["response"]["link"]["name"] == "isolation"
-    stack = StackingRegressor([("tree", DecisionTreeRegressor(max_depth=3))], LinearRegression()).fit(X, y)
-    facts = payload_of(skglex.report(stack, X, path=None))["facts"]
-    assert facts["maxOrder"] == 0
-    assert any("StackingRegressor has no single margin" in note for note in facts["notes"])
+    trees = [(f"tree{depth}", DecisionTreeRegressor(max_depth=depth)) for depth in (2, 4)]
+    members = [(f"tree{depth}", DecisionTreeClassifier(max_depth=depth)) for depth in (2, 4)]
+    three = np.digitize(y, [-1, 1])
+    few = CalibratedClassifierCV(DecisionTreeClassifier(max_depth=3, random_state=0), method="isotonic", cv=2)
+    models = [
+        StackingRegressor(trees, LinearRegression()).fit(X, y),
+        StackingClassifier(members, LogisticRegression()).fit(X, three),
+        VotingClassifier(members, voting="soft").fit(X, y > 0),
+        few.fit(X, three),
+        CalibratedClassifierCV(XGBClassifier(n_estimators=5, max_depth=2), cv=2).fit(X, y > 0),
+    ]
+    for model in models:
+        decomposer = GlexDecomposer(model).fit(X[:100])
+        page = open_report(lambda: skglex.report(decomposer, X, path=None))  # noqa: B023
+        n = page.evaluate("engine.facts.outputs.length")
+        send_rows(page, X[:50][page.evaluate("engine.facts.features.map((f) => f.name)")])
+        p = model.predict_proba(X[:50]) if hasattr(model, "predict_proba") else model.predict(X[:50])[:, None]
+        found = ask(page, "engine.facts.outputs.map((_, o) => engine.response(bins, o))")
+        np.testing.assert_allclose(found, p[:, -found.shape[1] :], rtol=1e-6, atol=1e-6)
+        assert n == found.shape[1]
+        parts = response_components(decomposer, X[:20], max_interaction=2)
+        name = page.evaluate("engine.facts.importance[0].name")
+        labels = decomposer._explained.response_labels
+        column = parts[name if labels is None else f"{labels[0]}__{name}"]
+        found = ask(page, "engine.component(engine.facts.importance[0].features, bins)", n=20)
+        np.testing.assert_allclose(found, column, atol=1e-9)
+
+
+def test_top_level_names_of_the_scripts_differ():
+    """All scripts become one, in which a second function of one name would take the place of the first."""
+    folder = Path(skglex.__file__).parent / "_explorer" / "page"
+    text = "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.js"))
+    names = re.findall(r"^(?:async )?(?:function|const|let|class) (\w+)", text, re.MULTILINE)
+    assert len(names) == len(set(names))
 
 
 def test_unused_features_and_groups_of_columns(rows):

@@ -37,8 +37,8 @@ class Leaves {
    */
   constructor(arrays, facts) {
     this.nFeatures = facts.features.length;
-    this.nOutputs = facts.outputs.length;
     this.base = Float64Array.from(arrays.base);
+    this.nOutputs = this.base.length;
     this.nLeaves = arrays.leafSize.length;
     this.value = arrays.leafValue;
     this.output = arrays.leafOutput;

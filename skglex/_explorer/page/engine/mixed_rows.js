@@ -176,11 +176,11 @@ function shapleyOfCoalitions(game, d) {
 
 /**
  * Compute the mean response over the background rows at all cells of one or two features.
+ * @param {number[][]} axes the cells along each axis
  * @returns {{shape: number[], values: Float64Array, axes: object[]}}
  */
-function responseOnGrid(background, link, features, players, output, mostCells) {
+function responseOnGrid(background, link, features, players, output, axes) {
   const { leaves } = background;
-  const axes = players.map((player) => spreadCells(features[player], mostCells));
   const shape = axes.map((cells) => cells.length);
   const size = shape.reduce((product, n) => product * n, 1);
   const nOutputs = leaves.nOutputs;
@@ -219,6 +219,29 @@ function responseOnGrid(background, link, features, players, output, mostCells) 
     }
   }
   return { features: players, shape, values, axes: players.map((player, p) => axisOfCells(features[player], player, axes[p])) };
+}
+
+/** Return the cells along the axes of a grid on the response scale. */
+function axesOfGrid(features, players) {
+  return players.map((player) => spreadCells(features[player], players.length === 1 ? 400 : 40));
+}
+
+/** Compute the table of a main effect or a pair of the response: mean responses minus those of fewer features. */
+function responseTable(background, link, features, players, output) {
+  const axes = axesOfGrid(features, players);
+  const grid = responseOnGrid(background, link, features, players, output, axes);
+  let base = 0;
+  background.rows.forEach((row, r) => (base += background.share[r] * link(background.leaves.margins(row))[output]));
+  if (players.length === 1) {
+    grid.values = grid.values.map((value) => value - base);
+    return grid;
+  }
+  const [first, second] = players.map((player, p) =>
+    responseOnGrid(background, link, features, [player], output, [axes[p]]).values,
+  );
+  const n = grid.shape[1];
+  grid.values = grid.values.map((value, i) => value - first[Math.floor(i / n)] - second[i % n] + base);
+  return grid;
 }
 
 /** Return all cells of a feature, or some spread over the background if there are too many. */

@@ -17,7 +17,10 @@ class Model {
     this.facts = facts;
     prepareFeatures(facts.features);
     this.leaves = new Leaves(arrays, facts);
-    this.link = facts.response ? inverseLink(facts.response.link) : null;
+    // A model that combines others has a response only, which takes the place of the margin.
+    this.combined = facts.combined !== null;
+    this.link = null;
+    if (facts.response || this.combined) this.link = inverseLink(this.combined ? facts.combined : facts.response.link);
     this.background = null;
     if (arrays.backgroundWeight) {
       this.background = new BackgroundRows(this.leaves, arrays.backgroundCells, arrays.backgroundWeight);
@@ -51,22 +54,23 @@ class Model {
 
   /** Return the margin of a row. */
   margin(bins, output = 0) {
-    return this.leaves.margins(bins)[output];
+    return this.margins(bins)[output];
   }
 
   /** Return the margins of a row, one per output. */
   margins(bins) {
-    return this.leaves.margins(bins);
+    const margins = this.leaves.margins(bins);
+    return this.combined ? this.link(margins) : margins;
   }
 
   /** Return the response of margins of all outputs; the margin itself where the model has no other response. */
   respond(margins, output = 0) {
-    return this.link ? this.link(margins)[output] : margins[output];
+    return this.link && !this.combined ? this.link(margins)[output] : margins[output];
   }
 
   /** Return the response of a row. */
   response(bins, output = 0) {
-    return this.respond(this.leaves.margins(bins), output);
+    return this.respond(this.margins(bins), output);
   }
 
   /**
@@ -102,7 +106,10 @@ class Model {
       }
     }
     for (const step of steps) sumAlong(step, 1, n + 1);
-    return Float64Array.from({ length: n }, (_, cell) => read(steps.map((step, o) => leaves.base[o] + step[cell])));
+    const marginsAt = (cell) => Float64Array.from(steps, (step, o) => leaves.base[o] + step[cell]);
+    return Float64Array.from({ length: n }, (_, cell) =>
+      read(this.combined ? this.link(marginsAt(cell)) : marginsAt(cell)),
+    );
   }
 
   /**
@@ -111,8 +118,8 @@ class Model {
    * @returns {{intercept: number, terms: {features: number[], value: number}[], remainder: number}}
    */
   components(bins, output = 0, scale = "margin") {
-    this.requireComponents();
     const onResponse = this.onResponse(scale, "Components on the response scale");
+    if (!onResponse) this.requireComponents();
     const parts = onResponse
       ? responseComponentsOfRow(this.background, this.link, bins, output)
       : componentsOfRow(this.leaves, bins, output);
@@ -150,12 +157,19 @@ class Model {
   /** Return the value of one component of up to three features at a row. */
   component(features, bins, output = 0) {
     const players = this.checkedPlayers(features);
+    if (this.onResponse("margin", "Components")) {
+      const { main, pairs } = responseComponentsOfRow(this.background, this.link, bins, output);
+      return players.length === 1 ? main[players[0]] : pairs[players[0] * this.leaves.nFeatures + players[1]];
+    }
     return componentOfRow(this.leaves, players, bins, output);
   }
 
   /** Return the table of a component of up to three features. */
   table(features, output = 0) {
     const players = this.checkedPlayers(features);
+    if (this.onResponse("margin", "Components")) {
+      return responseTable(this.background, this.link, this.facts.features, players, output);
+    }
     return tableOfComponent(this.leaves, this.facts.features, players, output);
   }
 
@@ -189,7 +203,7 @@ class Model {
 
   /** Return whether the response is explained, not the margin; raise if the page cannot. */
   onResponse(scale, what) {
-    if (scale !== "response" || !this.link) return false;
+    if (!this.combined && (scale !== "response" || !this.link)) return false;
     if (this.leaves.pathDependent) {
       throw new NotInPage(`${what} average over background rows, which path-dependent weights do not`);
     }
@@ -201,9 +215,9 @@ class Model {
   responseCurve(features, output = 0) {
     const players = [].concat(features).sort((a, b) => a - b);
     if (!this.background) throw new NeedsRows("A curve of the response");
-    const most = players.length === 1 ? 400 : 40;
     const link = this.link || ((margins) => margins);
-    return responseOnGrid(this.background, link, this.facts.features, players, output, most);
+    const { features: known } = this.facts;
+    return responseOnGrid(this.background, link, known, players, output, axesOfGrid(known, players));
   }
 
   /** Return a prediction without some features: a share `strength` of their effects is removed. */
@@ -244,7 +258,7 @@ class Model {
   /** Return the margins of all rows of the page; they are computed once. */
   marginsOfRows(output = 0) {
     if (!this.allMargins) {
-      this.allMargins = Array.from({ length: this.rows.n }, (_, i) => this.leaves.margins(this.rows.binsOf(i)));
+      this.allMargins = Array.from({ length: this.rows.n }, (_, i) => this.margins(this.rows.binsOf(i)));
     }
     return Float64Array.from(this.allMargins, (margins) => margins[output]);
   }

@@ -82,11 +82,12 @@ function oncePerFrame(action) {
   };
 }
 
-/** Return a function that runs `action` when it was not called for `delay` milliseconds. */
+/** Return a function that runs `action` when it was not called for `delay` milliseconds; its `cancel` forgets the call. */
 function afterPause(action, delay) {
   let timer = null;
-  return (...given) => {
+  const wait = (...given) => {
     clearTimeout(timer);
     timer = setTimeout(() => action(...given), delay);
   };
+  return Object.assign(wait, { cancel: () => clearTimeout(timer) });
 }

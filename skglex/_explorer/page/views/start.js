@@ -8,10 +8,10 @@ function headerSwitches(page) {
     controls.push({ key: "output", ...pickList("Output", facts.outputs.map((text, o) => ({ value: o, text })), (value) => state.set({ output: value })) });
   }
   if (facts.response) {
-    const nameOfScale = (described) => (described.kind === "probability" ? "probability" : described.scaleName ?? described.name);
+    const wordOf = (described) => (described.kind === "probability" ? "probability" : described.scaleName ?? described.name);
     controls.push({ key: "scale", ...switchControl("Scale", [
-      { value: "margin", text: capitalise(marginWord(facts)) },
-      { value: "response", text: capitalise(nameOfScale(facts.response)) },
+      { value: "margin", text: capitalize(marginWord(facts)) },
+      { value: "response", text: capitalize(wordOf(facts.response)) },
     ], (value) => state.set({ scale: value })) });
   }
   const scheme = switchControl("Colours", [{ value: "auto", text: "Auto" }, { value: "light", text: "Light" }, { value: "dark", text: "Dark" }], chooseScheme);
@@ -65,6 +65,7 @@ function firstScale(model) {
 /** Show the model. */
 function startPage(model) {
   const state = new PageState({ view: "overview", output: String(model.facts.defaultOutput ?? 0), scale: firstScale(model) });
+  state.chosen = new Map(new URLSearchParams(location.hash.slice(1)));
   const page = new Page(model, state);
   window.explorer = page;
   const views = [overviewView, componentsView, rowsView, removalView, comparisonView, guideView].map((make) => make(page)).filter(Boolean);
@@ -95,7 +96,6 @@ function startPage(model) {
   state.listeners.push(show);
   window.addEventListener("popstate", () => state.read());
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawFigures);
-  state.chosen = new Map(new URLSearchParams(location.hash.slice(1)));
   show(null);
   describePage(page);
 }
