@@ -83,10 +83,12 @@ def draw_scales() -> None:
     """Draw one prediction of the adult model on both scales."""
     X, model = adult()
     decomposer = GlexDecomposer(model, n_background=2000, random_state=0).fit(X)
-    figure, axes = plt.subplots(4, 1, figsize=(6.2, 14), layout="constrained")
+    figure, axes = plt.subplots(4, 1, figsize=(6.2, 16), layout="constrained")
     for column, scale in enumerate(("margin", "response")):
         ImportanceDisplay.from_decomposer(decomposer, scale=scale, k=8, ax=axes[column])
         WaterfallDisplay.from_decomposer(decomposer, X[ROW:], scale=scale, k=6, ax=axes[2 + column])
+    axes[0].set_title("On the margin, age comes first", loc="left", fontsize="medium")
+    axes[1].set_title("On the response, the capital gain does", loc="left", fontsize="medium")
     figure.savefig(HERE / "response_scale.png", dpi=100)
 
 

@@ -61,7 +61,7 @@ def _strength_of_orders(decomposer: Any, labels: list[Any]) -> Iterator[str]:
     for label in labels[:_OUTPUTS]:
         shares = strength["share" if label is None else f"{label}__share"]
         of = "" if label is None else f", output {label}"
-        rows = [(name, share, f"{share:.1%}") for name, share in zip(names, shares)]
+        rows = [(name, share, f"{share:.1%}".replace("-0.0%", "0.0%")) for name, share in zip(names, shares)]
         yield bars(f"\nShare of the variance of the margin{of}", rows)
 
 

@@ -49,6 +49,7 @@ class Report:
     >>> report = skglex.report(DecisionTreeRegressor().fit(X, [1, 2, 6, 7]), X, path=None)
     >>> report.html.startswith("<!DOCTYPE html>")
     True
+    >>> report.save("report.html")  # doctest: +SKIP
     """
 
     html: str

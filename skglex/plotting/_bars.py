@@ -60,6 +60,7 @@ def finish_bar_axes(
     label: str,
     values: Values | None = None,
     first: int = 0,
+    own_figure: bool = True,
 ) -> None:
     """Set the limits, the labels of the bars and what the bars are on, and write values beside the bars.
 
@@ -75,11 +76,17 @@ def finish_bar_axes(
     values : tuple of two ndarray of shape (n_bars,), or None
         The values to write, and the ends of the bars beside which they stand: positive values to the right, the others
         to the left.
+    own_figure : bool
+        Whether the figure was made for these labels. If not, they may have to be smaller.
     """
     n = len(labels)
     margin = 0.1 + max(_FEWEST - n, 0) / 4
     ax.set_yticks(np.arange(first, first + n), labels)
     ax.set_ylim(first + n - 0.5 + margin, first - 0.5 - margin)
+    if not own_figure:
+        n_lines = max((label.count("\n") + 1 for label in labels), default=1)
+        room = 72 * ax.get_window_extent().height / ax.figure.dpi / (n + 2 * margin)
+        ax.tick_params(axis="y", labelsize=float(np.clip(room / (1.25 * n_lines), 4, 10)))
     width = width_of_bars(ax)
     low, high = ends if values is None else _write_values(ax, *values, ends, width)
     pad = 0.03 * ((high - low) or 1.0)

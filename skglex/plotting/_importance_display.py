@@ -229,7 +229,8 @@ class ImportanceDisplay:
         n_bars = 1 if self.shap is None else 2
         self.ax_ = ax = make_bar_axes(ax, labels, bars_per_label=n_bars, above=0.2 + 0.2 * (n_bars > 1))
         self.figure_ = ax.figure
-        finish_bar_axes(ax, labels, (0.0, self._end()), label=f"mean absolute effect on {self.label}")
+        label, span = f"mean absolute effect on {self.label}", (0.0, self._end())
+        finish_bar_axes(ax, labels, span, label=label, own_figure=own_figure)
         position = np.arange(len(self.names))
         if self.orders is None:
             ax.barh(position, self.heights[:, 0], 0.7, color=COLOURS[0])

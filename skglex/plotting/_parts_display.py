@@ -158,7 +158,7 @@ class PartsDisplay:
             f"difference of the mean {self.label}",
             (total, np.where(total > 0, ends[0], ends[1])),
         )
-        finish_bar_axes(ax, labels, span, label=label, values=written)
+        finish_bar_axes(ax, labels, span, label=label, values=written, own_figure=own_figure)
         title = "\n".join(map(plain_text, fold(self.title, 44)))
         ax.set_title(title, loc="left", fontsize="medium")
         if n_parts > 1:

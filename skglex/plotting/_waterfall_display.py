@@ -268,7 +268,7 @@ class WaterfallDisplay:
         margins = [self.intercept, *ends]
         values = self.values, np.where(self.values > 0, np.maximum(ends, begins), np.minimum(ends, begins))
         span = min(margins), max(margins)
-        finish_bar_axes(ax, labels, span, label=self.label, values=values, first=-1)
+        finish_bar_axes(ax, labels, span, label=self.label, values=values, first=-1, own_figure=own_figure)
         ax.set_title("\n".join(map(plain_text, fold(self.title, 44))), loc="left", fontsize="medium")
         if own_figure:
             names.explain(self.figure_)

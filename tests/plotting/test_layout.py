@@ -260,3 +260,12 @@ def test_numbers_of_all_sizes(decomposer, factor):
         check_layout(display.figure_)
         if factor != 1:
             assert "×10" in display.ax_.get_xlabel()
+
+
+@pytest.mark.parametrize("draw", [ImportanceDisplay, WaterfallDisplay])
+def test_bars_on_axes_of_users(decomposer, plt, draw):
+    figure, axes = plt.subplots(2, 1, figsize=(6, 7), layout="constrained")
+    for ax in axes:
+        args = (decomposer, X) if draw is WaterfallDisplay else (decomposer,)
+        draw.from_decomposer(*args, k=8, ax=ax)
+    check_layout(figure, own=False)

@@ -66,7 +66,7 @@ function count(number, noun, plural = `${noun}s`) {
 }
 
 /** Begin a text with a capital letter. */
-function capitalise(text) {
+function capitalize(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

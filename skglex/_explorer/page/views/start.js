@@ -10,8 +10,8 @@ function headerSwitches(page) {
   if (facts.response) {
     const wordOf = (described) => (described.kind === "probability" ? "probability" : described.scaleName ?? described.name);
     controls.push({ key: "scale", ...switchControl("Scale", [
-      { value: "margin", text: capitalise(marginWord(facts)) },
-      { value: "response", text: capitalise(wordOf(facts.response)) },
+      { value: "margin", text: capitalize(marginWord(facts)) },
+      { value: "response", text: capitalize(wordOf(facts.response)) },
     ], (value) => state.set({ scale: value })) });
   }
   const scheme = switchControl("Colours", [{ value: "auto", text: "Auto" }, { value: "light", text: "Light" }, { value: "dark", text: "Dark" }], chooseScheme);
