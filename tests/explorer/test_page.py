@@ -249,3 +249,17 @@ def test_each_class_has_its_picture(open_report):
         page.get_by_label("Output").select_option(str(output))
         texts.add(page.text_content("#prediction"))
     assert len(texts) == 3
+
+
+def test_links_work_inside_a_notebook(chromium, tmp_path):
+    """A frame without an address of its own keeps the state, too."""
+    report = skglex.report(decomposed("xgboost"), people(300, 0)[0], path=None)
+    notebook = chromium.new_page()
+    file = tmp_path / "notebook.html"
+    file.write_text(f"<!DOCTYPE html><meta charset='utf-8'>{report._repr_html_()}", encoding="utf-8")
+    notebook.goto(file.as_uri())
+    frame = notebook.frame_locator("iframe")
+    frame.get_by_role("link", name="Rows", exact=True).click()
+    frame.get_by_role("button", name="Row 3", exact=True).click()
+    assert frame.get_by_role("heading", name="Row 3", exact=True).is_visible()
+    notebook.close()

@@ -95,9 +95,19 @@ function startPage(model) {
   };
   state.listeners.push(show);
   window.addEventListener("popstate", () => state.read());
+  document.addEventListener("click", (event) => followLink(event, state));
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawFigures);
   show(null);
   describePage(page);
+}
+
+/** Follow a link to another state of the page, unless the reader opens it in another window. */
+function followLink(event, state) {
+  const address = event.target.closest?.("a[href^='#']")?.getAttribute("href");
+  if (!address || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  if (address === "#content") document.getElementById("content").focus();
+  else state.follow(address);
 }
 
 /** Say at the top and at the bottom what the page is. */

@@ -50,9 +50,23 @@ class PageState {
     return `#${new URLSearchParams([...all]).toString()}`;
   }
 
-  /** Take over the address of the page, for instance after a link or the button "back". */
+  /** Take over the address of the page, for instance after the button "back". */
   read() {
-    const found = new Map(new URLSearchParams(location.hash.slice(1)));
+    this.take(location.hash);
+  }
+
+  /** Follow a link of the page. In a frame of a notebook, the browser would look for it in the notebook. */
+  follow(fragment) {
+    const before = this.chosen;
+    this.chosen = new Map(new URLSearchParams(fragment.slice(1)));
+    this.write(true);
+    this.chosen = before;
+    this.take(fragment);
+  }
+
+  /** Take over a state as it is written after "#". */
+  take(fragment) {
+    const found = new Map(new URLSearchParams(fragment.slice(1)));
     const keys = new Set([...found.keys(), ...this.chosen.keys()]);
     const changed = new Set([...keys].filter((key) => found.get(key) !== this.chosen.get(key)));
     this.chosen = found;
