@@ -35,7 +35,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = dict.fromkeys(["index", "start", "right"], [])  # They are no sections.
+html_sidebars = {"index": [], "start": [], "right": []}  # These pages have no section.
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["skglex.css"]

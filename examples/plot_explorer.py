@@ -2,9 +2,9 @@
 The explorer: two models that you can try in this page
 ======================================================
 
-What would the model say if it were warmer, or if this person were older? ``skglex.report`` writes a page that answers in the
-browser. The pages below are live: move the sliders. They need no Python and no network, and compute the model's own numbers
-from its leaves.
+What would the model say if it were warmer, or if this person were older? ``skglex.report`` writes a page that answers
+in the browser. The pages below are live: move the sliders. They need no Python and no network, and compute the model's
+own numbers from its leaves.
 """
 
 # %%
@@ -28,8 +28,8 @@ report(rides, X, y, title="Bike sharing", units="rides per hour", **options)
 # %%
 # Adult census data: a classifier
 # -------------------------------
-# The model predicts whether a person has an income above 50,000 dollars. The report compares the sexes, and shows what the
-# model would say without the column of sex.
+# The model predicts whether a person has an income above 50,000 dollars. The report compares the sexes, and shows what
+# the model would say without the column of sex.
 
 X, y = load_adult(return_X_y=True)
 X = X[["age", "education-num", "hours-per-week", "capital-gain", "marital-status", "sex"]]
