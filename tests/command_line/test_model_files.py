@@ -104,11 +104,13 @@ def test_paths_that_are_no_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "library"),
-    [("m.cbm", b"CBM1", "catboost"), ("m.txt", b"tree\nversion=v4\n", "lightgbm")],
+    ("name", "library"), [("m.cbm", "catboost"), ("m.txt", "lightgbm"), ("m.skops", "skops")]
 )
-def test_libraries_that_are_not_installed(name, content, library, tmp_path, monkeypatch):
-    (tmp_path / name).write_bytes(content)
+def test_libraries_that_are_not_installed(name, library, tmp_path, monkeypatch):
+    (tmp_path / "m.cbm").write_bytes(b"CBM1")
+    (tmp_path / "m.txt").write_bytes(b"tree\nversion=v4\n")
+    with zipfile.ZipFile(tmp_path / "m.skops", "w") as file:
+        file.writestr("schema.json", "{}")
     monkeypatch.setitem(sys.modules, library, None)
-    text = error_of(tmp_path / name)
-    assert f"pip install {library}" in text
+    monkeypatch.delitem(sys.modules, "skops.io", raising=False)
+    assert f"pip install {library}" in error_of(tmp_path / name)

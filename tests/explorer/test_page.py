@@ -100,8 +100,13 @@ def test_waterfall_and_proposed_changes(page):
     page.get_by_text("Lower it", exact=True).click()
     line = page.locator("[aria-label='Single changes'] tbody tr").first
     promised = number(line.locator("td").nth(1).text_content()) / 100
-    line.get_by_role("button").click()
+    line.get_by_role("button", name="Try").click()
     assert prediction(page) == pytest.approx(promised, abs=1e-6)
+    page.get_by_role("button", name="Undo all changes").click()
+    page.get_by_role("button", name="Leave out income").click()
+    assert "income" not in " ".join(first_column(page, "Single changes"))
+    page.get_by_role("button", name="Use income again").click()
+    assert "income" in " ".join(first_column(page, "Single changes"))
 
 
 def test_rows_are_filtered_and_sorted(page):

@@ -5,8 +5,9 @@ function changesPart(page) {
   const { state } = page;
   const direction = switchControl("Look for changes that", [{ value: "raise", text: "Raise it" }, { value: "lower", text: "Lower it" }], (value) => state.set({ direction: value }));
   const place = element("div");
+  const left = element("div.place");
   const head = element("div");
-  const made = element("div.panel.stack", {}, element("div.row.spread", {}, head, element("div.no-print", {}, direction.element)), place);
+  const made = element("div.panel.stack", {}, element("div.row.spread", {}, head, element("div.no-print", {}, direction.element)), place, left);
   const show = (original, edited) => {
     const scale = page.facts.response ? "response" : "margin";
     const now = page.predict(edited.bins, scale);
@@ -14,6 +15,7 @@ function changesPart(page) {
     direction.show(goal);
     fill(head, heading("h3", "What would change it?", changesSentence(page, edited)));
     const found = singleChanges(page, edited, scale, goal === "raise" ? 1 : -1);
+    fill(left, fixedList(page));
     fill(place, found.length ? changesTable(page, original, edited, found, scale, now) : element("p.notice", {}, `No change of a single feature would ${goal} the prediction.`));
   };
   const settle = afterPause(show, 200);
@@ -30,7 +32,25 @@ function changesSentence(page, edited) {
   const outcome = outcomeOf(page, edited.bins);
   const goal = isBinary(page) ? `The model now predicts ${outcomeName(page, outcome)}. Each line changes one feature only: to the nearest value that gives another outcome, or else to the one that moves the prediction most.`
     : "Each line changes one feature only, to the value that moves the prediction most.";
-  return `${goal} Try a change, and the next ones build on it. The page does not know which changes are possible in life.`;
+  return `${goal} Try a change, and the next ones build on it. The page does not know which changes are possible in life: leave out what cannot change.`;
+}
+
+/** Return the features that the table leaves out: those that the reader calls fixed, at first the protected ones. */
+function fixedFeatures(page) {
+  const text = page.state.get("fixed");
+  return text === "none" ? [] : text === "" ? (page.facts.removal?.features ?? []) : page.state.numbers("fixed");
+}
+
+/** List the features that are left out, each with a button that takes it back. */
+function fixedList(page) {
+  const fixed = fixedFeatures(page).filter((f) => f < page.facts.features.length);
+  if (fixed.length === 0) return null;
+  return element("div.row", {}, element("span.small.muted", {}, "Left out:"),
+    element("ul.chips", { "aria-label": "Features left out" }, fixed.map((f) => {
+      const { name } = page.facts.features[f];
+      const others = fixed.filter((entry) => entry !== f);
+      return element("li", {}, name, button("Use", () => page.state.set({ fixed: others.join("-") || "none" }), { kind: "quiet", "aria-label": `Use ${name} again` }));
+    })));
 }
 
 /** Return the best change of each feature, the strongest first. */
@@ -38,8 +58,9 @@ function singleChanges(page, edited, scale, sign) {
   const output = page.output();
   const now = page.predict(edited.bins, scale);
   const found = [];
+  const fixed = fixedFeatures(page);
   page.facts.features.forEach((feature, f) => {
-    if (!feature.editable) return;
+    if (!feature.editable || fixed.includes(f)) return;
     const along = scale === "response" ? page.model.responsesAlong(edited.bins, f, output) : page.model.marginsAlong(edited.bins, f, output);
     const best = bestCell(page, feature, along, edited.bins[f], now, sign);
     if (best !== null) found.push({ f, cell: best, along, prediction: along[best], value: valueInCell(feature, best, edited.values[f]), gain: sign * (along[best] - now) });
@@ -83,17 +104,19 @@ function changesTable(page, original, edited, found, scale, now) {
   const unit = page.unit(scale);
   const most = state.get("changes") === "all" ? Infinity : 8;
   const columns = [
-    { name: "Feature" }, { name: "Change" }, { name: unit.isProbability ? "Probability" : "Prediction", isNumber: true }, { name: "Difference", isNumber: true },
-    ...(isBinary(page) ? [{ name: "Outcome" }] : []), { name: "Try it" },
+    { name: "Feature" }, { name: "Change" }, { name: unit.isProbability ? "Probability" : "Prediction", isNumber: true },
+    ...(isBinary(page) ? [{ name: "Outcome" }] : []),
   ];
   const labels = isBinary(page) ? classLabels(page) : null;
+  const tools = (change, feature) => element("div.tools", {},
+    button("Try", () => setFeature(page, original, change.f, change.value), { kind: "quiet", "aria-label": `Try ${feature.name} ${formatValue(change.value)}` }),
+    button("Leave out", () => state.set({ fixed: [...fixedFeatures(page), change.f].sort((a, b) => a - b).join("-") }), { kind: "quiet", "aria-label": `Leave out ${feature.name}` }));
   const records = found.slice(0, most).map((change) => {
     const feature = facts.features[change.f];
     const turns = labels && (change.prediction > 0.5) !== (now > 0.5);
     return [
-      element("span", {}, feature.name, spark(feature, change, edited.bins[change.f])), `${formatValue(edited.values[change.f])} → ${formatValue(change.value)}`, unit.write(change.prediction), unit.writeDifference(change.prediction - now),
+      element("span", {}, feature.name, spark(feature, change, edited.bins[change.f])), element("span", {}, `${formatValue(edited.values[change.f])} → ${formatValue(change.value)}`, tools(change, feature)), unit.write(change.prediction),
       ...(labels ? [turns ? element("strong", {}, labels[Number(change.prediction > 0.5)]) : "the same"] : []),
-      button("Try", () => setFeature(page, original, change.f, change.value), { kind: "quiet", "aria-label": `Try ${feature.name} ${formatValue(change.value)}` }),
     ];
   });
   const table = dataTable({ caption: "Single changes and the prediction that they lead to", columns, records });

@@ -1,6 +1,6 @@
 /* Files that the reader takes away: pictures as SVG and PNG, numbers as CSV. */
 
-const DRAWN_PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin",
+const DRAWN_PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "paint-order",
   "font-family", "font-size", "font-weight", "text-anchor", "opacity"];
 
 /** Offer a blob to the reader as a file. */

@@ -9,6 +9,7 @@ function overviewView(page) {
     fill(root,
       element("div.stack", {}, heading("h2", "Overview", "What the model is, how well it predicts, and which features it uses."), factList(page)),
       scoreBlock(page),
+      questions(page),
       page.facts.variance.length ? element("div.panel", {}, shares.element) : null,
       page.facts.featureImportance.length ? element("div.panel", {}, importance.element) : null,
       strongestTiles(page),
@@ -36,6 +37,19 @@ function factList(page) {
 /** List numbers with their names below them. */
 function definitions(entries) {
   return element("dl.facts", {}, entries.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+}
+
+/** List the questions that the other views answer. */
+function questions(page) {
+  const link = (view, text) => element("li", {}, element("a", { href: page.state.fragment({ view }) }, text));
+  return element("div.stack.tight", {},
+    heading("h3", "What do you want to know?", "Each question leads to the view that answers it."),
+    element("ul.chips", {}, [
+      ["rows", "Why is one row predicted so, and what would change it?"],
+      ["components", "How does the prediction depend on a feature?"],
+      ["removal", "What if the model did not use a feature?"],
+      ...(page.facts.compare ? [["comparison", page.facts.compare.kind === "model" ? "Where do the two models differ?" : "Why did the mean prediction change?"]] : []),
+    ].map(([view, text]) => furnish(link(view, text), { class: "link" }, []))));
 }
 
 /** List the scores; null if the report was made without a target. */

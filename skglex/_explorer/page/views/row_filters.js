@@ -37,7 +37,7 @@ function filterControls(page, columns) {
   let read = () => "";
   const offer = () => {
     const column = byKey.get(which.select.value);
-    const words = column.isNumber ? ["ge", "le", "is"] : ["is", "not"];
+    const words = column.key === "id" ? ["is", "ge", "le"] : column.isNumber ? ["ge", "le", "is"] : ["is", "not"];
     kinds.offer([...words, ...(column.hasMissing ? ["missing"] : [])].map((kind) => ({ value: kind, text: FILTER_WORDS[kind] })));
     offerValue();
   };
@@ -58,7 +58,9 @@ function filterControls(page, columns) {
     const value = read();
     if (value === null) return;
     const filters = [...readFilters(state.get("filter")), { column: which.select.value, kind: kinds.select.value, value }];
-    state.set({ filter: writeFilters(filters), from: null });
+    // The first row that passes is explained, unless the reader is changing another one.
+    const isChanging = [...state.chosen.keys()].some((key) => /^set\d+$/.test(key));
+    state.set({ filter: writeFilters(filters), from: null, ...(isChanging ? {} : { row: null }) });
   };
   offer();
   fill(place, which.element, kinds.element, valuePlace, button("Add filter", add));

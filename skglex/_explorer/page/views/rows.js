@@ -17,7 +17,7 @@ function rowsView(page) {
     table?.update(changed);
     detail.update(changed);
   };
-  const keys = ["row", "output", "scale", "filter", "by", "from", "explain", "settings", "direction", "changes"];
+  const keys = ["row", "output", "scale", "filter", "by", "from", "explain", "settings", "direction", "changes", "fixed"];
   return { id: "rows", title: hasRows ? "Rows" : "What if", element: root, keys, takes: (key) => keys.includes(key) || key.startsWith("set"), update };
 }
 
@@ -137,6 +137,7 @@ function chosenRow(page) {
   const { rows } = page.model;
   const text = page.state.get("row");
   if (rows === null || text === "typical") return null;
-  const found = text === "" ? 0 : page.keep("positions", () => new Map(Array.from({ length: rows.n }, (_, i) => [String(rows.id(i)), i]))).get(text);
+  if (text === "") return chosenRows(page, rowColumns(page))[0] ?? 0;
+  const found = page.keep("positions", () => new Map(Array.from({ length: rows.n }, (_, i) => [String(rows.id(i)), i]))).get(text);
   return found ?? 0;
 }

@@ -8,10 +8,10 @@ function headerSwitches(page) {
     controls.push({ key: "output", ...pickList("Output", facts.outputs.map((text, o) => ({ value: o, text })), (value) => state.set({ output: value })) });
   }
   if (facts.response) {
-    const nameOfScale = (described) => (described.kind === "probability" ? "probability" : described.scaleName ?? described.name);
+    const wordOf = (described) => (described.kind === "probability" ? "probability" : described.scaleName ?? described.name);
     controls.push({ key: "scale", ...switchControl("Scale", [
       { value: "margin", text: capitalize(marginWord(facts)) },
-      { value: "response", text: capitalize(nameOfScale(facts.response)) },
+      { value: "response", text: capitalize(wordOf(facts.response)) },
     ], (value) => state.set({ scale: value })) });
   }
   const scheme = switchControl("Colours", [{ value: "auto", text: "Auto" }, { value: "light", text: "Light" }, { value: "dark", text: "Dark" }], chooseScheme);

@@ -20,14 +20,23 @@ function unitOf(facts, scale, output, spread) {
     const inner = tickWriter(isProbability ? marks.map((mark) => mark * 100) : marks);
     return (value) => (isProbability ? `${inner(value * 100)}%` : inner(value));
   };
+  const name = nameOfScale(facts, described.names?.[output] ?? described.name);
   return {
-    name: described.names?.[output] ?? described.name,
-    differenceName: isProbability ? "percentage points" : (described.names?.[output] ?? described.name),
+    name,
+    differenceName: isProbability ? "percentage points" : name,
     isProbability,
     write,
     writeDifference,
     tickWriter: tickWriterOfUnit,
   };
+}
+
+/** Name the class whose probability is meant, "probability of refused", where its label says more than the target's name. */
+function nameOfScale(facts, name) {
+  const [label] = facts.outputs;
+  const isPlain = facts.task !== "classification" || facts.outputs.length > 1 || !facts.target || label === facts.target;
+  if (isPlain || !Number.isNaN(Number(label)) || /^(true|false)$/i.test(label)) return name;
+  return name.endsWith(` of ${facts.target}`) ? `${name.slice(0, -facts.target.length)}${facts.target} = ${label}` : name;
 }
 
 /** Holds the model, the state, and what all views compute alike. */

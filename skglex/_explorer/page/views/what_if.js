@@ -68,7 +68,7 @@ function rowDetail(page) {
       settings.element,
       element("div.answers", {}, element("div.panel.stack.verdict-panel", {}, verdict, dial.element), explanation.element, changes.element)));
   const update = (changed) => {
-    if (changed && !rowDetailNeeds(changed)) return;
+    if (changed && !rowDetailNeeds(page, changed)) return;
     const original = originalOf(page);
     const edited = editedOf(page, original);
     title.textContent = original.name;
@@ -81,9 +81,10 @@ function rowDetail(page) {
 }
 
 /** Return whether a change of the state touches the explained row. */
-function rowDetailNeeds(changed) {
-  const keys = ["row", "output", "scale", "explain", "settings", "direction", "changes"];
-  return [...changed].some((key) => keys.includes(key) || /^set\d+$/.test(key));
+function rowDetailNeeds(page, changed) {
+  const isFirst = page.state.get("row") === "" && ["filter", "by"].some((key) => changed.has(key));
+  const keys = ["row", "output", "scale", "explain", "settings", "direction", "changes", "fixed"];
+  return isFirst || [...changed].some((key) => keys.includes(key) || /^set\d+$/.test(key));
 }
 
 /** Show the prediction as a number, in words and on a dial. */
