@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._decomposition import AxisCells, Explained, Rows, cells_of_player
+from skglex._decomposition import AxisCells, Explained, Rows, cells_of_player, explained
 
 # What a page says of the values of a feature is the same for at least so many rows.
 FEWEST_ROWS = 5
@@ -98,6 +98,11 @@ def page_features(decomposer: Any, view: Explained) -> list[PageFeature]:
         feature.unseen = _unseen(feature, view)
         features.append(feature)
     return features
+
+
+def can_edit_all(decomposer: Any) -> bool:
+    """Return whether each feature of a decomposer has one axis, along which a page can change it."""
+    return all(feature.axis is not None for feature in page_features(decomposer, explained(decomposer)))
 
 
 def describe_feature(

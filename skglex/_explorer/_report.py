@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from skglex._decomposer import GlexDecomposer
 from skglex._explorer._comparison import compare_with
+from skglex._explorer._features import can_edit_all
 from skglex._explorer._page import render
 from skglex._explorer._payload import Page, PageRows, sample
 from skglex._input import as_numpy, frame_names, is_frame, raw_column
@@ -184,6 +185,10 @@ def report(
     shown = sample(X.shape[0], max_rows)
     rows = PageRows(X, None if y is None else y[1], weight, group_of_row, shown, background_rows)
     page = Page(decomposer, rows)
+    if not page.features:
+        raise ValueError(
+            "the model splits on no feature: it predicts the same for all rows, and a report has nothing to show"
+        )
     removed = _removed(page, remove)
     target = None if y is None else y[0]
     payload = page.payload(title, target, units, group_name, removed)
@@ -212,10 +217,17 @@ def _decomposer_of(model: Any, X: Any, weight: Any) -> GlexDecomposer:
             f"cannot write the report of a {type(model).__name__}, which has no leaves of a model. Pass the model, or "
             "a GlexDecomposer of it"
         )
-    fitted: GlexDecomposer = GlexDecomposer(model, feature_groups="auto", prefit=True).fit(
-        X, sample_weight=weight
-    )
-    return fitted
+    made: GlexDecomposer = GlexDecomposer(model, feature_groups="auto", prefit=True)
+    made.fit(X, sample_weight=weight)
+    if made.feature_groups_ and not can_edit_all(made):
+        # Preprocessing such as PCA makes all columns from all others, which would be one group without an axis.
+        columns: GlexDecomposer = GlexDecomposer(model, prefit=True)
+        try:
+            columns.fit(X, sample_weight=weight)
+            return columns
+        except ValueError:  # The model itself combines columns.
+            return made
+    return made
 
 
 def _groups_of(groups: Any, X: Any) -> tuple[str, NDArray[Any] | None]:

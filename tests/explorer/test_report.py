@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest, StackingClassifier, StackingRegressor, VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
@@ -233,7 +235,7 @@ def test_combined_models_are_explained_by_their_response(rows, open_report):
         CalibratedClassifierCV(XGBClassifier(n_estimators=5, max_depth=2), cv=2).fit(X, y > 0),
     ]
     for model in models:
-        decomposer = GlexDecomposer(model).fit(X[:100])
+        decomposer = GlexDecomposer(model).fit(X[:40])
         page = open_report(lambda: skglex.report(decomposer, X, path=None))  # noqa: B023
         n = page.evaluate("engine.facts.outputs.length")
         send_rows(page, X[:50][page.evaluate("engine.facts.features.map((f) => f.name)")])
@@ -265,6 +267,14 @@ def test_unused_features_and_groups_of_columns(rows):
     assert [feature["name"] for feature in facts["features"]] == ["a"]
     assert facts["unusedFeatures"] == ["b", "c"]
     assert facts["notes"][-1] == "The model does not use b, so removing it changes nothing."
+    with pytest.raises(ValueError, match="splits on no feature"):
+        skglex.report(DecisionTreeRegressor().fit(X, np.ones(400)), X, path=None)
+    rotated = make_pipeline(PCA(2), DecisionTreeRegressor(max_depth=3)).fit(X, X["a"])
+    facts = payload_of(skglex.report(rotated, X, path=None))["facts"]
+    assert [(feature["name"], feature["editable"]) for feature in facts["features"]] == [
+        ("pca0", True),
+        ("pca1", True),
+    ]
     town = payload_of(skglex.report(decomposed("pipeline"), people(300, 0)[0], remove="town", path=None))[
         "facts"
     ]

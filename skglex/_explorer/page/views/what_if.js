@@ -331,9 +331,15 @@ function shortValue(value) {
   return String(Number(value.toPrecision(6)));
 }
 
+/** Return the cells of a category that a reader can choose, without that of missing values. */
+function choosable(feature) {
+  const cells = feature.choices ?? feature.labels.map((_, cell) => cell).filter((cell) => cell < feature.nOnAxis);
+  return cells.filter((cell) => cell !== feature.missing);
+}
+
 /** Make the pick list of a category. */
 function categoryControl(feature, id, choose) {
-  const labels = [...new Set(feature.labels.filter((_, cell) => cell !== feature.missing && cell < feature.nOnAxis))];
+  const labels = choosable(feature).map((cell) => feature.labels[cell]);
   const options = labels.map((text) => element("option", { value: text }, text));
   if (feature.hasMissing) options.push(element("option", { value: MISSING }, "missing"));
   const select = element("select", { id, onchange: () => choose(select.value === MISSING ? null : select.value) }, options);
