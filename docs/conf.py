@@ -29,8 +29,13 @@ highlight_language = "none"
 
 html_title = f"skglex {release}"
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"show_prev_next": False, "show_toc_level": 2, "secondary_sidebar_items": ["page-toc"]}
-html_sidebars = {"index": []}  # The contents are on the page itself.
+html_theme_options = {
+    "header_links_before_dropdown": 7,
+    "show_prev_next": False,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_sidebars = {"index": [], "start": [], "right": []}  # These pages have no section.
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["skglex.css"]

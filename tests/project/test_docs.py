@@ -51,7 +51,8 @@ def test_page(page):
     )
 
 
-def test_readme():
+def test_readme(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it writes a report
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
     names = {}
