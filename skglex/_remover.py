@@ -78,8 +78,8 @@ class FeatureRemover(BaseMarginPredictor):
     The removed features, for example a protected attribute, lose their main effects and all their interactions. The
     model is not refitted.
 
-    The information on the removed features in other features remains; see the user guide on what removal can and
-    cannot do. On Dask arrays and data frames all methods that predict are lazy: they return Dask arrays.
+    What other features tell about the removed ones remains: the page "Predict without a feature" says what removal can
+    and cannot do. On Dask arrays and data frames all methods that predict are lazy: they return Dask arrays.
 
     Parameters
     ----------

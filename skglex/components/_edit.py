@@ -25,7 +25,7 @@ class Edit:
     """Describe one change of the components that a `~skglex.ComponentModel` keeps.
 
     Edits are compared by value, never change, and can be used as keys. The methods of `~skglex.ComponentModel` with
-    the names of the kinds make them; the user guide describes what each kind does.
+    the names of the kinds make them; the page "Edit and certify components" describes what each kind does.
 
     Parameters
     ----------

@@ -360,7 +360,7 @@ def resample_components(
         - ``"subsample"``, folds, or any splitter of scikit-learn: samples without replacement of n_in rows, which leave
           out n_out. The variance is ``(1/B + n_out/n_in) S²`` [1]_, where S² is the variance of the B refits, with the
           quantiles of Student's t with B - 1 degrees of freedom. The centre of the band is the mean of the refits. With
-          most rows in a sample, as in folds, the bands are far too narrow for components; the user guide has numbers.
+          most rows in a sample, as in folds, the bands are too narrow for components: the page on bands has numbers.
         - ``"infinitesimal_jackknife"``: no refits, for a fitted random forest with ``bootstrap=True``: the covariance
           between how often a row is in a tree's sample and the tree's component, corrected for the bias of a finite
           number of trees [2]_. X must be the training data.
