@@ -298,7 +298,7 @@ def _classifier_scores(
     p = np.asarray(response.probabilities(output))
     predicted = classes[np.searchsorted(np.asarray(response.classes), response.predict(output))]
     scores = {"accuracy": metrics.accuracy_score(y, predicted, sample_weight=weight)}
-    if split_link(response.link)[0] == "max_index" or len(classes) != p.shape[1]:
+    if split_link(response.link)[0] == "max_index" or not 1 < len(classes) == p.shape[1]:
         return scores
     with np.errstate(divide="ignore"):
         scores["log loss"] = metrics.log_loss(y, p, labels=classes, sample_weight=weight)
