@@ -27,7 +27,7 @@ class Report:
 
     `skglex.report` returns it. It shows itself in notebooks, in a frame.
 
-    Attributes
+    Parameters
     ----------
     html : str
         The page.
@@ -50,6 +50,10 @@ class Report:
     >>> report = skglex.report(DecisionTreeRegressor().fit(X, [1, 2, 6, 7]), X, path=None)
     >>> report.html.startswith("<!DOCTYPE html>")
     True
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     report.save(f"{folder}/model.html").name
+    'model.html'
     """
 
     html: str
