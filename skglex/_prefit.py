@@ -95,7 +95,10 @@ def resolve_estimator(
 
 def require_target(estimator: Any, prefit: str | bool, y: Any, owner: str) -> None:
     """Raise if an estimator has to be fitted, but there is no target; ``owner`` names who asks."""
-    if y is None and not uses_prefit(estimator, prefit, y) and get_tags(estimator).target_tags.required:
+    if y is not None or uses_prefit(estimator, prefit, y):
+        return
+    # A pipeline does not say what its last step needs.
+    if any(get_tags(part).target_tags.required for part in (estimator, tree_model(estimator))):
         raise ValueError(
             f"{owner} requires y to be passed, but the target y is None: the estimator is not fitted "
             "(clones never are). Pass y, or keep a fitted model as it is with "

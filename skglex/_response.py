@@ -392,5 +392,8 @@ def is_link(link: str) -> bool:
 def on_response(scale: str) -> bool:
     """Return whether a scale is "response" rather than "margin"; raise a ValueError for anything else."""
     if scale not in ("margin", "response"):
-        raise ValueError(f"scale must be 'margin' or 'response'; got {scale!r}")
+        raise ValueError(
+            f"scale must be 'margin' (what the trees add up to, such as log-odds) or 'response' (such as a "
+            f"probability); got {scale!r}"
+        )
     return scale == "response"

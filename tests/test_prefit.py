@@ -36,7 +36,7 @@ def test_prefit():
         GlexDecomposer(booster, prefit=False).fit(X, Y)
     with pytest.raises(NotFittedError):
         GlexDecomposer(small(), prefit=True).fit(X)
-    for estimator in (small(), clone(fitted)):
+    for estimator in (small(), clone(fitted), make_pipeline(StandardScaler(), small())):
         with pytest.raises(
             ValueError, match=r"requires y to be passed, but the target y is None.*FrozenEstimator"
         ):

@@ -292,9 +292,8 @@ def _classifier_scores(
     """Return accuracy, and the scores of probabilities where the model has them."""
     classes = np.asarray(getattr(view.estimator, "classes_", response.classes))
     if not np.isin(y, classes).all():
-        raise ValueError(
-            f"y has the label {np.setdiff1d(y, classes)[0]!r}, but the classes of the model are {classes.tolist()}"
-        )
+        other = np.setdiff1d(y, classes).tolist()[0]
+        raise ValueError(f"y has the label {other!r}, but the classes of the model are {classes.tolist()}")
     p = np.asarray(response.probabilities(output))
     predicted = classes[np.searchsorted(np.asarray(response.classes), response.predict(output))]
     scores = {"accuracy": metrics.accuracy_score(y, predicted, sample_weight=weight)}

@@ -80,7 +80,7 @@ class Page:
         facts["backgroundRows"] = self._add_background()
         if facts["combined"] and facts["backgroundRows"] and facts["weighting"] == "empirical":
             facts["maxOrder"] = 2
-        facts["rows"] = self._add_rows()
+        facts["rows"], facts["nRows"] = self._add_rows(), self.rows.X.shape[0]
         facts["features"] = self._describe_features(everything)
         used = {feature.player for feature in self.features}
         facts["unusedFeatures"] = [name for i, name in enumerate(view.groups.names) if i not in used]

@@ -67,7 +67,7 @@ def h_statistic(
         values has all of them. None: no grid.
     normalize : bool, default=True
         Divide by the denominator. False: return the numerator divided by the sum of the weights. It is in squared units
-        of the margin and can be compared between pairs, which the ratio of a pair with little effect cannot.
+        of the margin and can be compared between pairs. The ratio of two weak features may be large.
     sample_weight : array-like of shape (n_background,), default=None
         Weights of the background rows instead of those that ``fit`` got. Empirical partial dependence is averaged with
         them too.

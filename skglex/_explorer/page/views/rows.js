@@ -9,7 +9,7 @@ function rowsView(page) {
   const detail = rowDetail(page);
   const root = element("section.view", {},
     heading("h2", hasRows ? "Rows" : "What if", hasRows
-      ? "The rows of this file. Choose one to see why it has its prediction, and what would change it."
+      ? `${rowsOfFile(page.facts)} Choose one to see why it has its prediction, and what would change it.`
       : "See why a row has its prediction, and what would change it."),
     hasRows ? table.element : needsRows("This file holds no rows to browse. You can still start from typical values and change them.", "skglex.report(…, max_rows=1000)"),
     detail.element);
@@ -19,6 +19,12 @@ function rowsView(page) {
   };
   const keys = ["row", "output", "scale", "filter", "by", "from", "explain", "settings", "direction", "changes", "fixed"];
   return { id: "rows", title: hasRows ? "Rows" : "What if", element: root, keys, takes: (key) => keys.includes(key) || key.startsWith("set"), update };
+}
+
+/** Say how many of the rows are in this file. */
+function rowsOfFile(facts) {
+  if (facts.rows === facts.nRows) return "All rows of the data.";
+  return `${formatNumber(facts.rows)} of ${formatNumber(facts.nRows)} rows, drawn at random. A report with a larger max_rows holds more.`;
 }
 
 /** Return the columns of the table of rows. */
