@@ -195,7 +195,8 @@ def to_categories(
     for name in frame.columns:
         if name in wanted or not is_text(frame[name].dtype):
             continue
-        first = next((value for value in frame[name] if isinstance(value, str)), "")
+        texts = [value for value in frame[name] if isinstance(value, str)]
+        first = next((value for value in texts if not _is_number(value)), texts[0] if texts else "")
         if stored.get(name.replace(" ", model.spaces_become)) in model.split_by_category:
             raise Mistake(
                 f"the column {name!r} holds text ({first!r}), and {model_path} does not hold the names of its "
@@ -238,6 +239,15 @@ def _key(value: Any) -> Any:
         if isinstance(value, int | float)
         else str(value)
     )
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_text(dtype: Any) -> bool:

@@ -130,7 +130,8 @@ def test_values_become_the_models_categories(files):
 
 
 def test_texts_where_the_model_takes_numbers(files, run, tmp_path):
-    files.frame.assign(age="old").to_csv(tmp_path / "rows.csv", index=False)
+    ages = [*files.frame["age"][:-1], "old"]  # The numbers before it are read as texts.
+    files.frame.assign(age=ages).to_csv(tmp_path / "rows.csv", index=False)
     done = run("shap", "booster.ubj", tmp_path / "rows.csv", "-q")
     assert done.code == 2
     assert "'age' holds text ('old'), but the model takes numbers there" in done.err
