@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
 # Number of background rows on which the model's prediction is compared with the inverse link of its margin.
 _OUTPUT_ROWS = 100
-# Larger numbers may be infinite in float32.
-_LARGE = 1e38
 
 
 def _has_decision(remover: FeatureRemover) -> bool:

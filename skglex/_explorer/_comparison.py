@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ def compare_with(
         params = {**page.decomposer.get_params(deep=False), "estimator": compare, "prefit": True}
         other = GlexDecomposer(**params).fit(page.rows.X, sample_weight=page.rows.weight)
     payload["facts"]["compare"] = _model_facts(page, other)
-    second = Page(other, replace(page.rows))
+    second = Page(other, page.rows)
     payload["other"] = second.payload(None, target, units, "group", [])
 
 

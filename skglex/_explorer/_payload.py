@@ -113,15 +113,22 @@ class Page:
             )
         return None
 
+    @property
+    def background_positions(self) -> NDArray[np.int64]:
+        """Return the positions of the background rows that the page holds."""
+        background = self.view.background
+        if isinstance(background, NoBackground):
+            return np.empty(0, np.int64)
+        return sample(background.n_rows, self.rows.n_background)
+
     # -- arrays -------------------------------------------------------------------------------
 
     def _add_background(self) -> int:
         """Add background rows in bins; return their number."""
-        background = self.view.background
-        if isinstance(background, NoBackground) or not self.rows.n_background:
+        chosen = self.background_positions
+        if not len(chosen):
             return 0
-        rows = background.in_memory()
-        chosen = sample(rows.n_rows, self.rows.n_background)
+        rows = self.view.background.in_memory()
         bins = rows.bins[:, chosen]
         self.arrays["backgroundCells"] = np.array([f.cells_of(bins[f.columns]) for f in self.features])
         self.arrays["backgroundWeight"] = rows.weight[chosen]

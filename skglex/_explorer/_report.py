@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -199,10 +199,8 @@ def report(
     if compare is not None:
         compare_with(payload, page, compare, target, units)
     title = payload["facts"]["title"]
-    made = Report(render(payload, title), None, title, decomposer, shown, _background_rows(page))
-    if path is None:
-        return made
-    return Report(made.html, made.save(path), title, decomposer, shown, made.background_rows)
+    made = Report(render(payload, title), None, title, decomposer, shown, page.background_positions)
+    return made if path is None else replace(made, path=made.save(path))
 
 
 def _check_size(value: Any, name: str) -> None:
@@ -274,10 +272,3 @@ def _removed(page: Page, remove: Any) -> list[int]:
         else:
             found.append(position)
     return sorted(set(found))
-
-
-def _background_rows(page: Page) -> NDArray[np.int64]:
-    """Return the positions of the background rows in the page."""
-    if "backgroundWeight" not in page.arrays:
-        return np.empty(0, np.int64)
-    return sample(page.view.background.n_rows, page.rows.n_background)

@@ -54,8 +54,8 @@ class Players:
             return None
         return (
             f"a tree splits on {self.largest} features along one path, and {what} need at most {_MASK_BITS}. Single "
-            "components (decomposer['name']), partial dependence and FeatureRemover are available regardless. Train "
-            "shallower trees, or join features with feature_groups"
+            "components (decomposer['name']), partial dependence, FeatureRemover and SHAP values of trees are "
+            "available regardless. Train shallower trees, or join features with feature_groups"
         )
 
     @property

@@ -49,12 +49,6 @@ function formatShare(share, decimals = null) {
   return `${fixed(percent, places)}%`;
 }
 
-/** Return a function that writes the numbers of one scale with the same decimals. */
-function numberWriter(spread, digits = 3) {
-  const decimals = decimalsFor(spread, digits);
-  return (value) => fixed(value, decimals);
-}
-
 /** Put a plus sign before texts of positive numbers. */
 function signed(text, value) {
   return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
