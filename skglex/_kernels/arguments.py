@@ -73,25 +73,23 @@ class Trees(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Describe the cuts of a grid, and how the model compares numbers with them.
+    """Describe where the bins of a grid begin.
 
     Attributes
     ----------
-    cuts : ndarray, float64
-        Thresholds or category codes, used_feature by used_feature.
+    edges : ndarray, float64
+        The least numbers that the model sends right, or category codes, used_feature by used_feature. NaN, which sends
+        no number right, follows those of each used_feature.
     ptr : ndarray of shape (n_used_features + 1,), int64
-        Start of each used_feature's cuts.
+        Start of each used_feature's edges.
     categorical : ndarray of shape (n_used_features,), bool
-    less_equal : bool
-        Whether the model goes left on ``x <= t`` rather than on ``x < t``.
     as_float32 : bool
-        Whether the model casts values to float32 before it compares.
+        Whether the model casts category codes to float32.
     """
 
-    cuts: NDArray[np.float64]
+    edges: NDArray[np.float64]
     ptr: NDArray[np.int64]
     categorical: NDArray[np.bool_]
-    less_equal: bool
     as_float32: bool
 
 

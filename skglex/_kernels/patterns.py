@@ -156,14 +156,17 @@ def _add_look_ups(table, row_at, column, start, stop, out):
         second = out[column[1], start:stop]
         third = out[column[min(2, width - 1)], start:stop]
         fourth = out[column[width - 1], start:stop]
-        while done + 4 <= n:
-            if width == 4:
+        # The loops are apart, because a choice inside of one would be made for every row.
+        if width == 4:
+            for done in range(0, n - 3, 4):
                 add_four(table, row_at, done, (first, second, third, fourth))
-            elif width == 3:
+        elif width == 3:
+            for done in range(0, n - 3, 4):
                 add_three(table, row_at, done, (first, second, third))
-            else:
+        else:
+            for done in range(0, n - 3, 4):
                 add_two(table, row_at, done, (first, second))
-            done += 4
+        done = n & ~3
     for k in range(width):
         target = out[column[k], start:stop]
         for r in range(done, n):
