@@ -159,14 +159,16 @@ def report(args: Namespace, say: Progress) -> None:
         compared = draw(read_rows(args.compare, loaded, args, say), args.sample, args.seed, say).X
     else:
         compared = None
+    target, class_names = target_of(rows, loaded, args.target, say)
     write_report(
         decomposer,
         rows.X,
-        target_of(rows, loaded, args.target, say),
+        target,
         sample_weight=weights_of(rows, args),
         groups=column_of(rows, args.groups),
         remove=args.remove or None,
         compare=compared,
+        class_names=class_names,
         title=args.title,
         units=args.units,
         max_rows=args.max_rows,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposition import Explained, Rows, explained
 from skglex._explorer._arrays import pack
+from skglex._explorer._classes import with_classes
 from skglex._explorer._facts import importance_facts, model_facts, score_facts
 from skglex._explorer._features import PageFeature, describe_feature, page_features
 from skglex._explorer._leaf_arrays import coalition_arrays, leaf_arrays
@@ -32,6 +33,8 @@ class PageRows:
         Positions of the rows that the page shows.
     n_background : int
         Number of background rows that the page may hold.
+    class_names : list of str, or None
+        Names for the classes.
     """
 
     X: Any
@@ -40,6 +43,7 @@ class PageRows:
     groups: NDArray[Any] | None
     shown: NDArray[np.int64]
     n_background: int
+    class_names: list[str] | None = None
 
 
 @dataclass
@@ -65,7 +69,7 @@ class Page:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.view = explained(self.decomposer)
+        self.view = with_classes(explained(self.decomposer), self.rows.y, self.rows.class_names)
         self.features = page_features(self.decomposer, self.view)
         self.arrays = leaf_arrays(self.view)
 
@@ -156,10 +160,17 @@ class Page:
             if numeric:
                 self.arrays["rowTarget"] = y.astype(np.float64)
             else:
-                self._target_labels, self.arrays["rowTarget"] = np.unique(y.astype(str), return_inverse=True)
+                labels = y.astype(str) if self.view.class_names is None else self._names_of(y)
+                self._target_labels, self.arrays["rowTarget"] = np.unique(labels, return_inverse=True)
         return n
 
     _target_labels: NDArray[Any] | None = None
+
+    def _names_of(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the names of the classes of rows; a label that the model does not know is its own name."""
+        labels = getattr(self.view.estimator, "classes_", self.view.source.response.classes).tolist()
+        names = dict(zip(labels, self.view.classes))
+        return np.array([str(names.get(label, label)) for label in y.tolist()])
 
     def _describe_features(self, everything: Rows) -> list[dict[str, Any]]:
         """Return the facts of all features, and add the bins of their cells."""

@@ -101,6 +101,7 @@ def report(
     groups: Any = None,
     compare: Any = None,
     remove: Any = None,
+    class_names: Any = None,
     title: str | None = None,
     units: str | None = None,
     max_rows: int = 1_000,
@@ -131,6 +132,9 @@ def report(
     remove : str or list of str, default=None
         Features that the page removes from the predictions at first, such as protected attributes. Others can be
         chosen in the page.
+    class_names : list of str, default=None
+        Names for the classes, in the order of ``model.classes_``, or of the numbers that a booster gives them. None:
+        the labels of the model.
     title : str, default=None
         Title of the page. None: the name of the model.
     units : str, default=None
@@ -152,7 +156,7 @@ def report(
     Raises
     ------
     ValueError
-        The model cannot be decomposed, or X, y, groups, compare or remove do not fit it.
+        The model cannot be decomposed, or X, y, groups, compare, remove or class_names do not fit it.
 
     See Also
     --------
@@ -187,7 +191,8 @@ def report(
     group_name, group_of_row = _groups_of(groups, X)
     y = _target_of(y, X)
     shown = sample(X.shape[0], max_rows)
-    rows = PageRows(X, None if y is None else y[1], weight, group_of_row, shown, background_rows)
+    names = None if class_names is None else [str(name) for name in class_names]
+    rows = PageRows(X, None if y is None else y[1], weight, group_of_row, shown, background_rows, names)
     page = Page(decomposer, rows)
     if not page.features:
         raise ValueError(

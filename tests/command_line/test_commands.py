@@ -247,7 +247,13 @@ def test_texts_of_classes_become_numbers(files, run, tmp_path):
     files.frame.assign(bought=files.frame["bought"].map({0: "no", 1: "yes"})).to_csv(
         tmp_path / "r.csv", index=False
     )
-    options = ["-o", tmp_path / "report.html", "--target", "bought"]
-    done = run("report", "wrapper.json", tmp_path / "r.csv", *options)
+    page = tmp_path / "report.html"
+    done = run("report", "wrapper.json", tmp_path / "r.csv", "-o", page, "--target", "bought")
     assert done.code == 0, done.err
     assert "bought takes 'no' as 0, 'yes' as 1" in done.err
+    content = page.read_text(encoding="utf-8")
+    assert '"outputs":["yes"]' in content and '"targetLabels":["no","yes"]' in content
+    # A model of numbers has no classes to name, but its score needs numbers too.
+    done = run("report", "boosting.pkl", tmp_path / "r.csv", "-o", page, "--target", "bought", "--trust")
+    assert done.code == 0, done.err
+    assert '"task":"regression"' in page.read_text(encoding="utf-8")

@@ -151,6 +151,37 @@ def test_facts(rows, model):
     assert facts["compare"] is None
 
 
+def test_classes_have_the_names_that_one_gives(rows):
+    X, y = rows
+    codes = np.digitize(y, [-0.5, 0.5])
+    names = ["low", "middle", "high"]
+    model = XGBClassifier(n_estimators=2, max_depth=2).fit(X, codes)
+    booster = model.get_booster()
+    for kind in (model, booster):
+        facts = payload_of(skglex.report(kind, X, codes, class_names=names, path=None))["facts"]
+        assert (facts["task"], facts["outputs"], facts["response"]["outputs"]) == ("classification", names, names)
+        assert facts["response"]["name"] == "probability of class low"
+        assert facts["targetLabels"] == sorted(names)
+        assert facts["scores"][0] == {"name": "accuracy", "value": model.score(X, codes)}
+    with pytest.raises(ValueError, match=r"for each of the classes \[0, 1, 2\]; got \['a', 'b'\]"):
+        skglex.report(booster, X, class_names=["a", "b"], path=None)
+
+
+def test_boosters_that_make_probabilities_are_classifiers(rows):
+    """The target of a booster shows that it is a classifier; its link alone, that it predicts probabilities."""
+    X, y = rows
+    model = XGBClassifier(n_estimators=2, max_depth=2).fit(X, y > 0)
+    booster = model.get_booster()
+    own, bare, shares = (
+        payload_of(skglex.report(*arguments, path=None))["facts"]
+        for arguments in [(model, X, y > 0), (booster, X, y > 0), (booster, X, (y > 0) / 2)]
+    )
+    assert [facts["task"] for facts in (own, bare, shares)] == ["classification"] * 2 + ["regression"]
+    assert bare["scores"] == own["scores"]
+    assert [facts["response"]["kind"] for facts in (own, bare, shares)] == ["probability"] * 3
+    assert [facts["response"]["name"] for facts in (own, bare, shares)] == ["probability of price"] * 3
+
+
 def test_comparisons(rows, model):
     X, y = rows
     other = XGBRegressor(n_estimators=10, max_depth=2).fit(X, y)
@@ -196,6 +227,7 @@ def test_report_shows_itself(rows, model, tmp_path):
         ({"groups": ["a"]}, "inconsistent numbers of samples"),
         ({"remove": ["sex"]}, "remove contains the unknown feature 'sex'"),
         ({"y": [1, 2]}, "inconsistent numbers of samples"),
+        ({"class_names": ["a", "b"]}, "the XGBRegressor does not decide between classes. Leave class_names out"),
     ],
 )
 def test_arguments_that_do_not_fit(rows, model, arguments, message):
