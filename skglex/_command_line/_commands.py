@@ -152,6 +152,7 @@ def report(args: Namespace, say: Progress) -> None:
         loaded, other = as_one_kind(loaded, read_model(args.compare, args, say))
     rows = draw(read_rows(args.data, loaded, args, say), args.sample, args.seed, say)
     require_columns(args.remove, list(rows.X.columns), rows.path, "--remove")
+    require_columns(args.keep, list(rows.frame.columns), rows.path, "--keep")
     decomposer = _decompose(loaded, rows, args, say)
     if other is not None:
         compared: Any = _decompose(other, rows, args, say)
@@ -169,6 +170,7 @@ def report(args: Namespace, say: Progress) -> None:
         remove=args.remove or None,
         compare=compared,
         class_names=class_names,
+        keep=rows.frame[args.keep],
         title=args.title,
         units=args.units,
         max_rows=args.max_rows,

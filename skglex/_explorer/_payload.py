@@ -35,6 +35,8 @@ class PageRows:
         Number of background rows that the page may hold.
     class_names : list of str, or None
         Names for the classes.
+    kept : dict of str to ndarray of shape (n_samples,)
+        Columns that the page shows beside its rows.
     """
 
     X: Any
@@ -44,6 +46,7 @@ class PageRows:
     shown: NDArray[np.int64]
     n_background: int
     class_names: list[str] | None = None
+    kept: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass
@@ -85,6 +88,7 @@ class Page:
         if facts["combined"] and facts["backgroundRows"] and facts["weighting"] == "empirical":
             facts["maxOrder"] = 2
         facts["rows"], facts["nRows"] = self._add_rows(), self.rows.X.shape[0]
+        facts["kept"] = self._kept_columns()
         facts["features"] = self._describe_features(everything)
         used = {feature.player for feature in self.features}
         facts["unusedFeatures"] = [name for i, name in enumerate(view.groups.names) if i not in used]
@@ -212,6 +216,19 @@ class Page:
             return None
         margin = self.view.decomposition.margins(everything.bins, self.view.execution)
         return score_facts(self.view, margin, self.rows.y, self.rows.weight)
+
+    def _kept_columns(self) -> list[dict[str, Any]]:
+        """Return the columns beside the rows of the page; what is no finite number is a text, or missing."""
+        columns = []
+        for name, values in self.rows.kept.items():
+            shown = values[self.rows.shown]
+            if shown.dtype.kind in "iuf":
+                whole = shown.dtype.kind != "f"
+                written = [(int(v) if whole else float(v)) if np.isfinite(v) else None for v in shown]
+            else:
+                written = [None if v is None or v != v else str(v) for v in shown.tolist()]
+            columns.append({"name": name, "isNumber": shown.dtype.kind in "iuf", "values": written})
+        return columns
 
     # -- words --------------------------------------------------------------------------------
 

@@ -151,6 +151,21 @@ def test_facts(rows, model):
     assert facts["compare"] is None
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_beside_the_rows(rows, model, library):
+    """The page has them for its own rows only, and JSON has no NaN."""
+    X, _ = rows
+    number = np.where(np.arange(400) % 2, np.nan, np.arange(400))
+    frame = pytest.importorskip(library).DataFrame({"id": np.arange(400), "code": [f"c{i}" for i in range(400)], "number": number})
+    made = skglex.report(model, X, keep=frame, max_rows=5, path=None)
+    ids, codes, numbers = payload_of(made)["facts"]["kept"]
+    assert ids == {"name": "id", "isNumber": True, "values": made.rows.tolist()}
+    assert codes["values"] == [f"c{i}" for i in made.rows]
+    assert numbers["values"] == [None if i % 2 else float(i) for i in made.rows]
+    kept = payload_of(skglex.report(model, X, keep=frame["code"], max_rows=0, path=None))["facts"]["kept"]
+    assert kept == [{"name": "code", "isNumber": False, "values": []}]
+
+
 def test_classes_have_the_names_that_one_gives(rows):
     X, y = rows
     codes = np.digitize(y, [-0.5, 0.5])
@@ -227,6 +242,8 @@ def test_report_shows_itself(rows, model, tmp_path):
         ({"groups": ["a"]}, "inconsistent numbers of samples"),
         ({"remove": ["sex"]}, "remove contains the unknown feature 'sex'"),
         ({"y": [1, 2]}, "inconsistent numbers of samples"),
+        ({"keep": np.arange(400)}, "keep must be a data frame, a Series or a dict of columns; got a ndarray"),
+        ({"keep": {"id": [1, 2]}}, "inconsistent numbers of samples"),
         ({"class_names": ["a", "b"]}, "the XGBRegressor does not decide between classes. Leave class_names out"),
     ],
 )
