@@ -233,7 +233,8 @@ def _add_summary(commands: Any) -> None:
         "print the model at a glance",
         """
         Without DATA: what is in the file. With DATA: how much of the predictions main effects, pairs and higher orders
-        explain, and the strongest features and components.
+        explain, and the strongest features and components. The importance of a feature is the mean of its absolute SHAP
+        values; the page of skglex report adds up the mean sizes of its components instead, in which nothing cancels.
         """,
         """
         skglex summary model.json

@@ -43,7 +43,9 @@ def with_classes(view: Explained, y: NDArray[Any] | None, names: list[str] | Non
         )
     if len(names) != n or len(set(names)) < n:
         classes = list(range(n)) if view.classes is None else np.asarray(view.classes).tolist()
-        raise ValueError(f"class_names must be a different name for each of the classes {classes}; got {names}")
+        raise ValueError(
+            f"class_names must be a different name for each of the classes {classes}; got {names}"
+        )
     if not response.is_classifier:
         source = replace(view.source, response=replace(response, classes=np.arange(n)))
         view = replace(view, fitted=replace(view.fitted, source=source))

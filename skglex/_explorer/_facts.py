@@ -197,7 +197,7 @@ def importance_facts(view: Explained, players: NDArray[np.int64], notes: list[st
         "featureImportance": [
             {"feature": position[player], "byOrder": by_order[player].tolist()} for player in ranked
         ],
-        "variance": order_shares(view),
+        "variance": order_shares(view, notes),
     }
 
 
@@ -236,11 +236,15 @@ def _combined_importance(view: Explained, players: NDArray[np.int64], notes: lis
     }
 
 
-def order_shares(view: Explained) -> list[list[dict[str, Any]]]:
+def order_shares(view: Explained, notes: list[str]) -> list[list[dict[str, Any]]]:
     """Return, for every output, the share of each order in the variance of the margin; the rest comes last."""
     rows = view.background.spread_rows(_ROWS_FOR_SHARES)
     if rows is None:
         return []
+    if rows.n_rows < view.background.n_rows:
+        notes.append(
+            f"The shares of the variance are computed on {rows.n_rows:,} of {view.background.n_rows:,} background rows."
+        )
     decomposition, weight = view.decomposition, rows.weight / rows.weight.sum()
     n_orders = decomposition.affordable_orders(rows.n_rows, _MOST_ORDERS)
     parts = decomposition.sum_by_order(rows.bins, n_orders, view.execution)

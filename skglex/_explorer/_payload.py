@@ -222,6 +222,7 @@ class Page:
         columns = []
         for name, values in self.rows.kept.items():
             shown = values[self.rows.shown]
+            written: list[Any]
             if shown.dtype.kind in "iuf":
                 whole = shown.dtype.kind != "f"
                 written = [(int(v) if whole else float(v)) if np.isfinite(v) else None for v in shown]

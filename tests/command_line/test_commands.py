@@ -220,7 +220,9 @@ def test_report(run, tmp_path):
         "--sample",
         150,
     ]
-    done = run("report", "wrapper.json", "rows.csv", "-o", path, *options, "--max-rows", 20, "--keep", "id,sex")
+    done = run(
+        "report", "wrapper.json", "rows.csv", "-o", path, *options, "--max-rows", 20, "--keep", "id,sex"
+    )
     assert done.code == 0, done.err
     assert '"kept":[{"name":"id","isNumber":true,"values":[1' in path.read_text(encoding="utf-8")
     assert done.err.splitlines()[-1].startswith(f"skglex: wrote {path} (")
