@@ -58,10 +58,15 @@ def column_positions(features: Any, names: list[str], labels: Any) -> list[int]:
     return out
 
 
-def categorical_columns(categorical: Any, names: list[str], positions: Sequence[int]) -> list[bool]:
-    """Return which of the columns a user marks as categorical, by position, by name or by a mask of all columns."""
+def categorical_columns(
+    categorical: Any, names: list[str], positions: Sequence[int], known: list[bool]
+) -> list[bool]:
+    """Return which of the columns a user marks as categorical, by position, by name or by a mask of all columns.
+
+    Without marks it is those that are ``known`` to be.
+    """
     if categorical is None:
-        return [False] * len(positions)
+        return known
     given = np.asarray(categorical)
     if not given.size:
         raise ValueError("categorical_features is empty. Pass None if there are no categorical features")
