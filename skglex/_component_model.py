@@ -34,7 +34,7 @@ from skglex._kept import (
     strongest,
 )
 from skglex._prefit import is_offset, require_target
-from skglex._utils import Execution, budgets, restore_on_failure
+from skglex._utils import Execution, budgets, list_names, restore_on_failure
 from skglex.components import Axis, Component, Components, Edit, Monotonicity
 from skglex.exceptions import RemainderWarning
 
@@ -440,8 +440,8 @@ class ComponentModel(BaseMarginPredictor):
 
     def _why_absent(self, members: tuple[int, ...]) -> str:
         names = [term.name for term in self._kept.terms]
-        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        return f"the model has no component of {self._view.features_of(members)}. It has {shown}"
+        asked = self._view.features_of(members)
+        return f"the model has no component of {asked}. {list_names(names, 'components')}"
 
     def monotonicity(
         self, feature: str | int, *, increasing: bool | None = None, output: Any = None

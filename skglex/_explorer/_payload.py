@@ -16,6 +16,7 @@ from skglex._explorer._features import PageFeature, describe_feature, page_featu
 from skglex._explorer._leaf_arrays import coalition_arrays, leaf_arrays
 from skglex._input import take_rows
 from skglex._leaves import NoBackground, PathDependent
+from skglex._utils import suggest
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class Page:
         known = [*groups.names, *(feature.name for feature in self.features)]
         if not players and name not in known:
             raise ValueError(
-                f"remove contains the unknown feature {name!r}. The features are {list(dict.fromkeys(known))[:20]}"
+                f"remove contains the unknown feature {name!r}. {suggest(name, dict.fromkeys(known))}"
             )
         return None
 

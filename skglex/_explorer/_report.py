@@ -20,6 +20,7 @@ from skglex._explorer._features import can_edit_all
 from skglex._explorer._page import render
 from skglex._explorer._payload import Page, PageRows, sample
 from skglex._input import as_numpy, frame_names, is_frame, raw_column
+from skglex._utils import suggest
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -258,7 +259,7 @@ def _groups_of(groups: Any, X: Any) -> tuple[str, NDArray[Any] | None]:
     if isinstance(groups, str):
         names = frame_names(X) if is_frame(X) else []
         if groups not in names:
-            raise ValueError(f"groups={groups!r} is no column of X. The columns are {names[:20]}")
+            raise ValueError(f"groups={groups!r} is no column of X. {suggest(groups, names, 'columns')}")
         name, groups = groups, raw_column(X, names.index(groups))
     values = np.asarray(groups)
     if values.ndim != 1:
