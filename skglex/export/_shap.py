@@ -103,6 +103,11 @@ def explanation_of(
         base_values=np.full((len(values), *base.shape), base),
         data=data,
         display_data=display,
-        feature_names=[view.shown_name(name) for name in view.groups.names],
+        feature_names=shown_names(view),
         output_names=None if labels is None else [str(label) for label in labels],
     )
+
+
+def shown_names(view: Explained) -> list[str]:
+    """Return the names of the features in explanations."""
+    return [view.shown_name(name) for name in view.groups.names]
