@@ -819,7 +819,7 @@ class ComponentModel(BaseMarginPredictor):
         return to_sql(self, dialect=dialect, table=table, columns=columns, keep=keep)
 
     def to_tables(self, *, scale: str = "points") -> dict[str, Any]:
-        """Return the tables of the components as data frames: points, or relativities behind a logarithm.
+        """Return the tables of the components as data frames, as points to add or factors to multiply.
 
         Parameters
         ----------
@@ -857,8 +857,8 @@ class ComponentModel(BaseMarginPredictor):
         ImportError
             openpyxl is not installed.
         ValueError
-            There is a remainder, the tables are too large for Excel, or relativities are asked for a model with another
-            link.
+            There is a remainder. Or the tables are too large for Excel. Or the link of the model is no logarithm, and
+            ``scale`` is ``"relativities"``.
         """
         from skglex.export import save_excel
 
