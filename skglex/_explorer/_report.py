@@ -19,8 +19,7 @@ from skglex._explorer._comparison import compare_with
 from skglex._explorer._features import can_edit_all
 from skglex._explorer._page import render
 from skglex._explorer._payload import Page, PageRows, sample
-from skglex._input import as_numpy, frame_names, is_frame, raw_column
-from skglex._utils import suggest
+from skglex._input import as_numpy, is_frame, named_column
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -257,10 +256,7 @@ def _groups_of(groups: Any, X: Any) -> tuple[str, NDArray[Any] | None]:
         return "group", None
     name = getattr(groups, "name", None)
     if isinstance(groups, str):
-        names = frame_names(X) if is_frame(X) else []
-        if groups not in names:
-            raise ValueError(f"groups={groups!r} is no column of X. {suggest(groups, names, 'columns')}")
-        name, groups = groups, raw_column(X, names.index(groups))
+        name, groups = groups, named_column(X, groups, "groups")
     values = np.asarray(groups)
     if values.ndim != 1:
         raise ValueError(f"groups must have one label per row; got the shape {values.shape}")
@@ -273,6 +269,8 @@ def _target_of(y: Any, X: Any) -> tuple[str | None, NDArray[Any]] | None:
     if y is None:
         return None
     name, values = getattr(y, "name", None), np.asarray(y)
+    if isinstance(y, str):
+        raise ValueError(f"y must have one value per row; got {y!r}. Pass the column itself, not its name")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     check_consistent_length(values, X)
