@@ -520,6 +520,51 @@ class FreeAxes(NamedTuple):
     most_corners: int
 
 
+class SetFamily(NamedTuple):
+    """List sets of few players. Every subset of a set is in the list, and the sets without supersets come last.
+
+    Attributes
+    ----------
+    player_of_feature : ndarray of shape (n_used_features,), int64
+        Player of every used_feature; -1 if it is in no set.
+    with_player : ndarray of shape (n_sets_with_supersets, n_players), int32
+        Position of every set with one more player; -1 if the player is in the set, or the larger set is not listed.
+    order : int
+        Number of players of the largest set.
+    """
+
+    player_of_feature: NDArray[np.int64]
+    with_player: NDArray[np.int32]
+    order: int
+
+
+class WalkWork(NamedTuple):
+    """Give a walk of mixed rows down the trees its work space.
+
+    Attributes
+    ----------
+    waiting : ndarray of shape (2 * depth + 2, 7), int64
+        Nodes at which background rows wait.
+    order : ndarray of shape (n_background,), int64
+        The background rows: those that wait together are next to each other.
+    side : ndarray of shape (n_players,), uint8
+        Which row every player follows; 0 if that is not decided.
+    decided : ndarray of shape (n_players,), int64
+        The players for which it is.
+    found : ndarray, int64
+        Sets of a family.
+    sign : ndarray, float64
+        With which sign a leaf counts for each.
+    """
+
+    waiting: NDArray[np.int64]
+    order: NDArray[np.int64]
+    side: NDArray[np.uint8]
+    decided: NDArray[np.int64]
+    found: NDArray[np.int64]
+    sign: NDArray[np.float64]
+
+
 # -- patterns ---------------------------------------------------------------------------------
 
 
