@@ -326,6 +326,27 @@ class BackgroundRows(NamedTuple):
     inverse: NDArray[np.float64]
 
 
+class NumberedRows(NamedTuple):
+    """Hold background rows, with their bins numbered among those that occur.
+
+    Attributes
+    ----------
+    bins : ndarray of shape (n_used_features, n_rows), uint16 or uint32
+        Used_feature s of row r is in the bin ``occurring[ptr[s] + bins[s, r]]``.
+    ptr : ndarray of shape (n_used_features + 1,), int64
+    occurring : ndarray, int64
+    weight : ndarray of shape (n_rows,), float64
+    equal : float
+        Weight of every row if all weights are equal, else 0.
+    """
+
+    bins: NDArray[np.unsignedinteger]
+    ptr: NDArray[np.int64]
+    occurring: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    equal: float
+
+
 class ShapleyRows(NamedTuple):
     """Locate Shapley values in an output array of shape (rows, n_samples).
 
