@@ -23,9 +23,9 @@ from skglex._decomposition import (
     Decomposition,
     Explained,
     ListedComponents,
+    ResponseScale,
     average_out,
     component_means,
-    response_scale,
     shapley_means,
     top_components,
     warn_of_remainder,
@@ -122,8 +122,9 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     separator : str, default=":"
         String between the features in the name of a component.
     check_additivity : bool, default=True
-        Check that the model's margin is reproduced exactly: in `fit` by the leaves, on up to 1,000 background rows;
-        in `transform` by the components, on up to 100 rows of X (unless the model cannot predict on this container).
+        Compare sums with the model's own margin, and raise an error if they differ. `fit` compares the leaves, on up
+        to 1,000 background rows. `transform` compares the components, on up to 100 rows of X, if the model can predict
+        rows of this kind.
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Type of the output of `transform`. Sums are always computed in float64.
     n_jobs : int, default=None
@@ -392,7 +393,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         if self._decomposition.without_margin is None:
             return self._decomposition.intercept(self._execution)
         nothing = np.empty((len(self._fitted.grid.features), 1), self._fitted.grid.dtype)
-        scale = response_scale(self._decomposition, self._fitted.background, self._fitted.source.response)
+        scale = ResponseScale(self._decomposition, self._fitted.background, self._fitted.source.response)
         return scale.means([()], nothing, self._execution)[:, 0, 0]
 
     def _decompose(self, Xt: Any) -> Decomposition:
