@@ -53,7 +53,8 @@ class PathSets(NamedTuple):
     def usable(self, allowed: NDArray[np.bool_] | None) -> list[NDArray[np.int64]]:
         """Return the positions of the allowed players in each path set."""
         if allowed is None:
-            return [np.arange(len(members)) for members in self.players]
+            everyone = np.arange(max(map(len, self.players), default=0))
+            return [everyone[: len(members)] for members in self.players]
         return [np.flatnonzero(allowed[members]) for members in self.players]
 
 
@@ -137,10 +138,8 @@ def index_components(
 
 def _by_size(usable: list[NDArray[np.int64]]) -> dict[int, list[int]]:
     """Return the path sets with each number of usable players."""
-    by_size: dict[int, list[int]] = {}
-    for path_set, positions in enumerate(usable):
-        by_size.setdefault(len(positions), []).append(path_set)
-    return by_size
+    sizes = np.fromiter(map(len, usable), np.int64, len(usable))
+    return {int(k): np.flatnonzero(sizes == k).tolist() for k in np.unique(sizes)}
 
 
 def _masks(positions: NDArray[np.int64], picks: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -156,7 +155,8 @@ def _join_sources(
     component = np.concatenate([p[0] for p in parts]) if parts else np.empty(0, np.int64)
     path_set = np.concatenate([p[1] for p in parts]) if parts else np.empty(0, np.int64)
     mask = np.concatenate([p[2] for p in parts]) if parts else np.empty(0, np.uint64)
-    order = np.argsort(component, kind="stable")
+    # Numbers of 16 bits are sorted in linear time.
+    order = np.argsort(component.astype(np.min_scalar_type(n_components)), kind="stable")
     ptr = np.searchsorted(component[order], np.arange(n_components + 1)).astype(np.int64)
     return Sources(ptr, path_set[order], mask[order])
 
@@ -188,10 +188,15 @@ def _unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
     base = int(rows.max(initial=0)) + 1
     if rows.shape[1] == 0:
         return rows[:1], np.zeros(len(rows), np.int64)
-    if base ** rows.shape[1] < 2**62:
+    if (n_keys := base ** rows.shape[1]) < 2**62:
         key = np.zeros(len(rows), np.int64)
         for column in rows.T:
             key = key * base + column
+        if n_keys <= len(rows):  # A table of all keys is faster than sorting.
+            first_of = np.full(n_keys, -1, np.int64)
+            first_of[key[::-1]] = np.arange(len(rows))[::-1]
+            occurs = first_of >= 0
+            return rows[first_of[occurs]], (np.cumsum(occurs) - 1)[key]
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
         return rows[first], inverse
     unique, inverse = np.unique(rows, axis=0, return_inverse=True)

@@ -7,9 +7,12 @@ costs a few additions, whatever the number of bins.
 
 import numpy as np
 
+from skglex._kernels.bitsets import count_ones
 from skglex._kernels.coalitions import signed_weight
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK
+
+_BATCH = 128  # Leaves whose terms are fetched from memory at the same time.
 
 
 @kernel
@@ -132,6 +135,96 @@ def _find_corners(v, n, bit, along, maps, events, coefficient, corner, sign):
     return size
 
 
+@helper
+def _one_condition_each(paths, players):
+    """Return whether all players have one condition each, listed by position: no player is a group of features."""
+    for leaf in range(paths.ptr.shape[0] - 1):
+        if paths.ptr[leaf + 1] - paths.ptr[leaf] != players.n_players[leaf]:
+            return False
+        for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+            if players.position[e] != e - paths.ptr[leaf]:
+                return False
+    return True
+
+
+@helper
+def _find_terms(n, leaf, first, second, paths, players, coalitions, condition, term):
+    """Write the conditions of one or two players of n leaves, and `signed_weight` for every set of them.
+
+    The terms are those of no player, of the first, of the second, and of both. A component of one player has no second:
+    ``second`` is -1. No step depends on the one before, so the processor fetches what many leaves need together.
+    """
+    at, start, offset = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        at[i], start[i] = paths.ptr[leaf[i]], coalitions.start[leaf[i]]
+        # The rank of the first pair, if subsets have ranks; else 0.
+        offset[i] = (
+            coalitions.ranks.offset[players.n_players[leaf[i]], 2] if coalitions.ranked[leaf[i]] else 0
+        )
+    choose, weight = coalitions.ranks.choose, coalitions.weight
+    for i in range(n):
+        one, other = first[i] + 1, second[i] + 1
+        if offset[i] == 0:
+            one, other = 1 << first[i], 1 << max(second[i], 0)
+        condition[i, 0] = paths.condition[at[i] + first[i]]
+        if second[i] < 0:
+            term[i, 0], term[i, 1] = -weight[start[i]], weight[start[i] + one]
+            continue
+        both = one | other
+        if offset[i] > 0:
+            both = offset[i] + choose[first[i], 1] + choose[second[i], 2]
+        condition[i, 1] = paths.condition[at[i] + second[i]]
+        term[i, 0], term[i, 1] = weight[start[i]], -weight[start[i] + one]
+        term[i, 2], term[i, 3] = -weight[start[i] + other], weight[start[i] + both]
+
+
+@helper
+def _add_boxes(n, c, leaf, condition, term, values, layout, events, tables):
+    """Add the corners of n leaves' boxes to the table of component c, which has one or two axes."""
+    a, cells = layout.axes.ptr[c], layout.n_cells[c]
+    has_two = layout.axes.ptr[c + 1] - a == 2
+    maps, stride, start = layout.maps, layout.stride[a], layout.map_ptr[a]
+    next_stride, next_start = (layout.stride[a + 1], layout.map_ptr[a + 1]) if has_two else (0, 0)
+    for i in range(n):
+        one, two = condition[i, 0], condition[i, 1]
+        for o in range(values.value.shape[1]):
+            value, at = values.value[leaf[i], o], layout.table_ptr[c] + (values.output[leaf[i]] + o) * cells
+            tables[at] += term[i, 0] * value
+            if has_two:
+                for w in range(events.ptr[two], events.ptr[two + 1]):
+                    cell = at + next_stride * maps[next_start + events.bin[w]]
+                    tables[cell] += events.sign[w] * term[i, 2] * value
+            for v in range(events.ptr[one], events.ptr[one + 1]):
+                cell, signed = at + stride * maps[start + events.bin[v]], events.sign[v] * value
+                tables[cell] += signed * term[i, 1]
+                if has_two:
+                    for w in range(events.ptr[two], events.ptr[two + 1]):
+                        corner = cell + next_stride * maps[next_start + events.bin[w]]
+                        tables[corner] += signed * events.sign[w] * term[i, 3]
+
+
+@helper
+def _add_low_order(c, sources, path_set_leaves, leaf_arrays, coalitions, layout, events, tables):
+    """Add the corners of all boxes of component c, which has one or two players with one condition each."""
+    paths, players, values = leaf_arrays
+    leaf, first, second = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.int64), np.empty(_BATCH, np.int64)
+    condition, term, n = np.empty((_BATCH, 2), np.int64), np.empty((_BATCH, 4)), 0
+    for k in range(sources.ptr[c], sources.ptr[c + 1]):
+        mask, path_set = sources.mask[k], sources.path_set[k]
+        low = mask & (~mask + np.uint64(1))
+        one = np.int64(count_ones(low - np.uint64(1)))
+        two = np.int64(count_ones((mask ^ low) - np.uint64(1))) if mask != low else -1
+        for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
+            leaf[n], first[n], second[n] = path_set_leaves.item[q], one, two
+            n += 1
+            if n == _BATCH:
+                _find_terms(n, leaf, first, second, paths, players, coalitions, condition, term)
+                _add_boxes(n, c, leaf, condition, term, values, layout, events, tables)
+                n = 0
+    _find_terms(n, leaf, first, second, paths, players, coalitions, condition, term)
+    _add_boxes(n, c, leaf, condition, term, values, layout, events, tables)
+
+
 @kernel
 def add_corners(
     layout,
@@ -155,8 +248,13 @@ def add_corners(
     bit = np.empty(longest, np.uint64)
     along = np.empty((longest, 4), np.int64)
     value, output, choose = values.value, values.output, coalitions.ranks.choose
+    one_each = _one_condition_each(paths, players)
     for i in range(chosen.shape[0]):
         c = chosen[i]
+        if one_each and layout.axes.ptr[c + 1] - layout.axes.ptr[c] <= 2:
+            leaf_arrays = paths, players, values
+            _add_low_order(c, sources, path_set_leaves, leaf_arrays, coalitions, layout, events, tables)
+            continue
         cells, table = layout.n_cells[c], tables[layout.table_ptr[c] :]
         for k in range(sources.ptr[c], sources.ptr[c + 1]):
             mask, path_set = sources.mask[k], sources.path_set[k]

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from skglex._leaves._background import Background
     from skglex._leaves._leaf_sum import LeafSum
 
-# Background rows from which near misses are counted by the states of clusters, and the most states of one.
+# Background rows from which the states of clusters may be counted, and the most states of one.
 _ROWS_TO_COUNT, _MOST_STATES = 1536, 1 << 12
 # Nanoseconds that a background row takes to pass a node beside an explained row.
 _STEP = 5.0
-# Nanoseconds that it takes to pass a node with other background rows, and that each leaf takes. The other ways to count
-# take some per leaf, and some per leaf and row.
+# Nanoseconds that it takes to pass a node with other background rows, and that each leaf takes.
 _WALK, _WALK_LEAF = 3.0, 1000.0
-_BY_STATE, _BY_BIT_SET = (6000.0, 0.4), (1500.0, 2.0)
+# Most players of a leaf that shares a cluster with others.
+_SHARING_PLAYERS = 12
 # Fewest leaves that walks are considered for, and most sets of players that they distinguish.
 _LEAVES_TO_WALK, _MOST_SETS = 256, 1 << 16
 # Leaves of one task.
@@ -128,19 +128,24 @@ class Empirical:
         """Return the weights of small coalitions (see `Weighting`)."""
         ensemble, players, out = games.ensemble, games.players.arrays, np.zeros(wanted.size)
         ranks, background = subset_ranks(games.players.largest), self.background
-        tasks = split_leaves(ensemble, wanted)
-        if self._walk_is_cheaper(games, wanted):
+        by_bit_set, by_state = self._costs_of_counting(
+            games.players.n_players[wanted.leaves], wanted.max_order
+        )
+        if self._walk_is_cheaper(games, wanted, np.minimum(by_bit_set, by_state).mean()):
             walks = [self._walk(games, part, ranks, out) for part in _split_trees(ensemble, wanted)]
             execution.run(add_near_misses_by_walks, walks)
-        # A row of a bit set that violates few players costs more than a row that is counted once for many leaves.
-        elif background.n_rows >= _ROWS_TO_COUNT:
-            args, states = self._rows_and_leaves(games), self._most_states
-            execution.run(add_near_misses_by_state, [(*args, part, ranks, states, out) for part in tasks])
         else:
-            leaf_sets = ensemble.conditions, ensemble.paths, players
-            for block in background.bit_sets(ensemble.grid.n_bins):
+            by_states = wanted._replace(leaves=wanted.leaves[by_state < by_bit_set])
+            args, states = self._rows_and_leaves(games), self._most_states
+            execution.run(
+                add_near_misses_by_state,
+                [(*args, part, ranks, states, out) for part in split_leaves(ensemble, by_states)],
+            )
+            by_bits = wanted._replace(leaves=wanted.leaves[by_state >= by_bit_set])
+            tasks, leaf_sets = split_leaves(ensemble, by_bits), (ensemble.conditions, ensemble.paths, players)
+            for block in background.bit_sets(ensemble.grid.n_bins) if tasks else ():
                 execution.run(add_near_misses, [(block, *leaf_sets, part, ranks, out) for part in tasks])
-        total = background.total
+        tasks, total = split_leaves(ensemble, wanted), background.total
         execution.run(sum_ranked_subsets, [(players, part, ranks, total, out) for part in tasks])
         return out
 
@@ -159,8 +164,30 @@ class Empirical:
         )
         return self.background.numbered_rows, *model, wanted, ranks, some_trees, out
 
-    def _walk_is_cheaper(self, games: LeafGames, wanted: RankedSubsets) -> bool:
-        """Return whether the rows should walk down the trees, from the steps that a few of them take."""
+    def _costs_of_counting(
+        self, n_players: NDArray[np.int64], max_order: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Estimate the nanoseconds of each leaf: with bit sets, one pass per subset, and by the states of clusters."""
+        n_rows, most = self.background.n_rows, int(n_players.max(initial=0))
+        subsets = [
+            sum(float(comb(k, size)) for size in range(min(max_order, k) + 1)) for k in range(most + 1)
+        ]
+        by_bit_set = 500.0 + ((max_order + 1.0) * n_players + np.array(subsets)[n_players]) * (
+            8.0 + 0.002 * n_rows
+        )
+        if self.background.equal_weight == 0.0:  # Rows that violate few players are visited one by one.
+            by_bit_set[:] = 1500.0 + 2.0 * max(max_order, 1) * n_rows
+        # A leaf of many players has so many states that it is a cluster of its own.
+        by_state = 6000.0 + n_rows * np.where(n_players > _SHARING_PLAYERS, 1.5 + 0.1 * n_players, 0.4)
+        if n_rows < _ROWS_TO_COUNT:
+            by_state[:] = np.inf
+        return by_bit_set, by_state
+
+    def _walk_is_cheaper(self, games: LeafGames, wanted: RankedSubsets, other: float) -> bool:
+        """Return whether walks of the rows down the trees take less than ``other`` nanoseconds per leaf.
+
+        That follows from the steps that a few rows take.
+        """
         ensemble, n_rows, n_leaves = games.ensemble, self.background.n_rows, len(wanted.leaves)
         largest = games.players.largest
         n_sets = sum(comb(largest, size) for size in range(wanted.max_order + 1))
@@ -174,8 +201,7 @@ class Empirical:
         ranks = subset_ranks(largest)
         n_steps = add_near_misses_by_walks(*few._walk(games, some, ranks, np.zeros(wanted.size)))
         by_walk = _WALK * n_steps / few.background.n_rows / len(some.leaves)
-        fixed, by_row = _BY_STATE if n_rows >= _ROWS_TO_COUNT else _BY_BIT_SET
-        return bool(_WALK_LEAF + by_walk * n_rows < fixed + by_row * n_rows)
+        return bool(_WALK_LEAF + by_walk * n_rows < other)
 
     solves_leaves = True
     solves_any_path = False

@@ -264,8 +264,17 @@ def test_coalition_weights(plain, players, weighting, by_state, monkeypatch):
 @pytest.mark.parametrize(("by", "max_order"), [("bits", 2), ("state", 2), ("walks", 1), ("walks", 3)])
 @weightings
 def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
-    """`add_near_misses`, or the same by states or walks, with `sum_ranked_subsets`; or `ranked_from_ratios`."""
-    monkeypatch.setattr(_empirical, "_ROWS_TO_COUNT", 0 if by == "state" else np.inf)
+    """`ranked_from_ratios`; or `add_near_misses` and its sisters, with `sum_ranked_subsets`.
+
+    The sisters are `add_near_misses_by_state` and `add_near_misses_by_walks`.
+    """
+    # With "state", leaves of one player are counted by bit sets.
+    costs = 1.5 if by == "state" else np.inf
+    monkeypatch.setattr(
+        _empirical.Empirical,
+        "_costs_of_counting",
+        lambda self, n, max_order: (1.0 * n, np.full(len(n), costs)),
+    )
     monkeypatch.setattr(_empirical.Empirical, "_walk_is_cheaper", lambda *args: by == "walks")
     games = LeafGames(plain.ensemble, players, group_patterns(plain.ensemble))
     subsets_of = [
@@ -553,3 +562,18 @@ def test_walks_of_leaves_with_many_values(monkeypatch):
         monkeypatch.setattr(_empirical, "_STEP", step)
         found.append(GlexDecomposer(forest, max_interaction=None).fit(X[:15]).shap_values(X))
     assert_allclose(*found, rtol=0, atol=1e-12)
+
+
+def test_costs_of_counting():
+    """Bit sets count pairs of any leaf; of high orders only leaves with states too many to share, or of few rows."""
+    n_players, bins = np.array([0, 2, 8, 12, 13, 60]), np.zeros((1, 50_000), np.uint8)
+    weight = np.ones(50_000)
+    by_bit_set, by_state = Background(bins, weight).weighting._costs_of_counting(n_players, 2)
+    assert (by_bit_set < by_state).all()
+    by_bit_set, by_state = Background(bins, weight).weighting._costs_of_counting(n_players, 4)
+    assert (by_bit_set < by_state).tolist() == [True, True, True, False, True, False]
+    by_bit_set, by_state = Background(bins[:, :100], weight[:100]).weighting._costs_of_counting(n_players, 4)
+    assert (by_bit_set < by_state).all()
+    weight[0] = 2.0
+    by_bit_set, by_state = Background(bins, weight).weighting._costs_of_counting(n_players, 2)
+    assert (by_bit_set > by_state).any()
