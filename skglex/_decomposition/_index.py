@@ -14,6 +14,9 @@ from skglex._kernels.arguments import Sources
 from skglex._leaves import Players
 from skglex._utils import budgets
 
+# Keys of rows are marked in an array if there are at most so many possible ones.
+_FEW_KEYS = 1 << 16
+
 
 class TooManyComponents(ValueError):
     """Report that there are more components than the limit.
@@ -29,8 +32,8 @@ class TooManyComponents(ValueError):
     def __init__(self, count: int, exact: bool) -> None:
         super().__init__(
             f"the model has {'' if exact else 'at least '}{count:,} components, too many to list. Set max_interaction "
-            "(2 gives main effects and pairs), restrict features, or join columns with feature_groups. Single "
-            "components, SHAP values, SHAP interaction values and partial dependence are available regardless"
+            "(2 gives main effects and pairs, 1 main effects), restrict features, or join columns with feature_groups. "
+            "Single components, SHAP values, SHAP interaction values and partial dependence are available regardless"
         )
         self.count = count
         self.exact = exact
@@ -50,6 +53,14 @@ class PathSets(NamedTuple):
     of_leaf: NDArray[np.int64]
     players: list[NDArray[np.int64]]
 
+    def positions(self, path_set: NDArray[np.int64], player: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the positions of players among those of their path sets."""
+        sizes = [len(members) for members in self.players]
+        members = np.concatenate([*self.players, np.empty(0, np.int64)])
+        n, start = int(members.max(initial=0)) + 1, np.cumsum(sizes) - sizes
+        keys = np.repeat(np.arange(len(sizes)), sizes) * n + members
+        return np.asarray(np.searchsorted(keys, path_set * n + player) - start[path_set])
+
     def usable(self, allowed: NDArray[np.bool_] | None) -> list[NDArray[np.int64]]:
         """Return the positions of the allowed players in each path set."""
         if allowed is None:
@@ -66,7 +77,7 @@ class ComponentIndex:
     sets : list of tuple of int
         Players of each component.
     sources : Sources
-        Path sets that each component comes from, and its players among those of the path set.
+        Path sets that each component comes from.
     path_sets : PathSets
     """
 
@@ -78,9 +89,9 @@ class ComponentIndex:
         """Return the index of one of the components."""
         position = self.sets.index(members)
         part = slice(*self.sources.ptr[position : position + 2])
-        path_set, mask = self.sources.path_set[part], self.sources.mask[part]
+        path_set = self.sources.path_set[part]
         return replace(
-            self, sets=[members], sources=Sources(np.array([0, len(mask)], np.int64), path_set, mask)
+            self, sets=[members], sources=Sources(np.array([0, len(path_set)], np.int64), path_set)
         )
 
 
@@ -106,7 +117,7 @@ def index_components(
     usable = path_sets.usable(allowed)
     by_size = _by_size(usable)
     sets: list[tuple[int, ...]] = []
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]] = []
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     largest = max(by_size, default=0)
     count = 0
     for order in range(1, min(max_order, largest) + 1):
@@ -115,24 +126,40 @@ def index_components(
         if n_listed > (
             budgets.counted_components if max(count, least) > limit else budgets.listed_components
         ):
-            raise TooManyComponents(least, exact=False)
-        rows, of_path_set, masks = [], [], []
+            raise TooManyComponents(max(least, count + _count_some(path_sets, usable, order)), exact=False)
+        rows, of_path_set = [], []
         for k, same in by_size.items():
             if k < order:
                 continue
             members = np.array([path_sets.players[p][usable[p]] for p in same])
             picks = np.array(list(combinations(range(k), order)))
             rows.append(members[:, picks].reshape(-1, order))
-            masks.append(_masks(np.array([usable[p] for p in same]), picks))
             of_path_set.append(np.repeat(same, len(picks)))
         unique, inverse = _unique_rows(np.concatenate(rows))
         count += len(unique)
         if count <= limit:
-            parts.append((len(sets) + inverse, np.concatenate(of_path_set), np.concatenate(masks)))
+            parts.append((len(sets) + inverse, np.concatenate(of_path_set)))
             sets += [tuple(row) for row in unique.tolist()]
     if count > limit:
         raise TooManyComponents(count, exact=True)
     return ComponentIndex(sets, _join_sources(parts, len(sets)), path_sets)
+
+
+def _count_some(path_sets: PathSets, usable: list[NDArray[np.int64]], order: int) -> int:
+    """Count the components of one order that come from some of the path sets."""
+    sizes = np.array([len(positions) for positions in usable])
+    most = np.array([comb(k, order) for k in range(sizes.max() + 1)], dtype=np.float64)[sizes]
+    every = int(np.ceil(most.sum() / budgets.counted_components))
+    some, found = np.zeros(len(sizes), dtype=bool), 0.0
+    for path_set in range(0, len(sizes), every):
+        found += most[path_set]
+        some[path_set] = found <= budgets.counted_components
+    rows = [np.empty((0, order), np.int64)]
+    for k in np.unique(sizes[some & (sizes >= order)]).tolist():
+        same = np.flatnonzero(some & (sizes == k)).tolist()
+        members = np.array([path_sets.players[p][usable[p]] for p in same])
+        rows.append(members[:, np.array(list(combinations(range(k), order)))].reshape(-1, order))
+    return len(_unique_rows(np.concatenate(rows))[0])
 
 
 def _by_size(usable: list[NDArray[np.int64]]) -> dict[int, list[int]]:
@@ -143,22 +170,13 @@ def _by_size(usable: list[NDArray[np.int64]]) -> dict[int, list[int]]:
     return by_size
 
 
-def _masks(positions: NDArray[np.int64], picks: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the bit masks of the picked players of each path set."""
-    bits = np.uint64(1) << positions.astype(np.uint64)[:, picks]
-    return np.asarray(np.bitwise_or.reduce(bits, axis=2).ravel())
-
-
-def _join_sources(
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]], n_components: int
-) -> Sources:
-    """Sort (component, path set, mask) by component."""
+def _join_sources(parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n_components: int) -> Sources:
+    """Sort (component, path set) by component."""
     component = np.concatenate([p[0] for p in parts]) if parts else np.empty(0, np.int64)
     path_set = np.concatenate([p[1] for p in parts]) if parts else np.empty(0, np.int64)
-    mask = np.concatenate([p[2] for p in parts]) if parts else np.empty(0, np.uint64)
     order = np.argsort(component, kind="stable")
     ptr = np.searchsorted(component[order], np.arange(n_components + 1)).astype(np.int64)
-    return Sources(ptr, path_set[order], mask[order])
+    return Sources(ptr, path_set[order])
 
 
 def path_sets_of(players: Players, leaf_ptr: NDArray[np.int64]) -> PathSets:
@@ -192,6 +210,11 @@ def _unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
         key = np.zeros(len(rows), np.int64)
         for column in rows.T:
             key = key * base + column
+        if (n := base ** rows.shape[1]) <= max(len(rows), _FEW_KEYS):
+            found = np.zeros(n, dtype=bool)
+            found[key] = True
+            unique = np.flatnonzero(found)[:, None] // base ** np.arange(rows.shape[1] - 1, -1, -1) % base
+            return unique, (np.cumsum(found) - 1)[key]
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
         return rows[first], inverse
     unique, inverse = np.unique(rows, axis=0, return_inverse=True)

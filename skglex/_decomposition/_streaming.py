@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from math import comb
 from typing import Any
 
@@ -55,14 +56,14 @@ def add_streamed(
 
 def sum_orders_of(
     weights: CoalitionWeights,
-    usable: NDArray[np.uint64],
+    usable: NDArray[np.bool_],
     bins: NDArray[np.unsignedinteger],
     n_orders: int,
     execution: Execution = DEFAULT_EXECUTION,
 ) -> NDArray[np.float64]:
     """Return the sum of all components of each order up to ``n_orders``: (n_outputs, n_orders, n_samples).
 
-    ``usable`` holds the bit mask of the players of each leaf that components may have.
+    ``usable`` says of each leaf condition whether components may have its player.
     """
     games = weights.games
     ensemble = games.ensemble
@@ -97,8 +98,26 @@ def by_path_set(
     path_sets, path_set = index.path_sets, sources.path_set[source]
     order = np.argsort(path_set, kind="stable")
     ptr = np.searchsorted(path_set[order], np.arange(len(path_sets.players) + 1)).astype(np.int64)
-    columns = np.repeat(column, n_sources)[order]
-    return StreamedComponents(path_sets.of_leaf, ptr, sources.mask[source][order], columns)
+    columns, path_set = np.repeat(column, n_sources)[order], path_set[order]
+    of_set = [index.sets[c] for c in chosen.tolist()]
+    set_sizes = np.array([len(members) for members in of_set], np.int64)
+    first, flat = np.cumsum(set_sizes) - set_sizes, np.array([*chain.from_iterable(of_set)], np.int64)
+    item = np.repeat(np.arange(len(chosen)), n_sources)[order]
+    sizes = set_sizes[item]
+    member = flat[np.repeat(first[item] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())]
+    member = path_sets.positions(np.repeat(path_set, sizes), member)
+    member_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return StreamedComponents(path_sets.of_leaf, ptr, member_ptr, member, columns)
+
+
+def _masks(components: StreamedComponents, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the bit mask of the players of each of the chosen components, in leaves with tables."""
+    masks, first = np.zeros(len(chosen), np.int64), components.member_ptr[chosen]
+    sizes = components.member_ptr[chosen + 1] - first
+    for i in range(int(sizes.max(initial=0))):
+        has = sizes > i
+        masks[has] |= 1 << components.member[first[has] + i]
+    return masks
 
 
 def _tables_of_groups(
@@ -122,7 +141,7 @@ def _tables_of_groups(
             components.ptr[components.path_set_of_leaf[l0:l1]] - leaf_ptr[l0:l1], n_columns[l0:l1]
         )
         tables, columns = lay_out(games, first, last, leaf_ptr, components.column[component], per_output)
-        mask = components.mask[component].astype(np.int64)
+        mask = _masks(components, component)
         args = games.groups.leaf_bits(first, last), tables.tables, columns, mask
         leaf_arrays = ensemble.paths, games.players.arrays, ensemble.value
         execution.run(
