@@ -122,8 +122,9 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     separator : str, default=":"
         String between the features in the name of a component.
     check_additivity : bool, default=True
-        Check that the model's margin is reproduced exactly: in `fit` by the leaves, on up to 1,000 background rows;
-        in `transform` by the components, on up to 100 rows of X (unless the model cannot predict on this container).
+        Compare sums with the model's own margin, and raise an error if they differ. `fit` compares the leaves, on up
+        to 1,000 background rows. `transform` compares the components, on up to 100 rows of X, if the model can predict
+        rows of this kind.
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Type of the output of `transform`. Sums are always computed in float64.
     n_jobs : int, default=None

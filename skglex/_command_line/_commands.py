@@ -152,6 +152,7 @@ def report(args: Namespace, say: Progress) -> None:
         loaded, other = as_one_kind(loaded, read_model(args.compare, args, say))
     rows = draw(read_rows(args.data, loaded, args, say), args.sample, args.seed, say)
     require_columns(args.remove, list(rows.X.columns), rows.path, "--remove")
+    require_columns(args.keep, list(rows.frame.columns), rows.path, "--keep")
     decomposer = _decompose(loaded, rows, args, say)
     if other is not None:
         compared: Any = _decompose(other, rows, args, say)
@@ -159,14 +160,17 @@ def report(args: Namespace, say: Progress) -> None:
         compared = draw(read_rows(args.compare, loaded, args, say), args.sample, args.seed, say).X
     else:
         compared = None
+    target, class_names = target_of(rows, loaded, args.target, say)
     write_report(
         decomposer,
         rows.X,
-        target_of(rows, loaded, args.target, say),
+        target,
         sample_weight=weights_of(rows, args),
         groups=column_of(rows, args.groups),
         remove=args.remove or None,
         compare=compared,
+        class_names=class_names,
+        keep=rows.frame[args.keep],
         title=args.title,
         units=args.units,
         max_rows=args.max_rows,

@@ -135,13 +135,18 @@ def _add_rows(parser: ArgumentParser, result: str) -> None:
         metavar="FILE",
         help="table of the rows to average over (default: DATA itself)",
     )
+    _add_keep(parser, "columns of DATA to write beside the results")
+
+
+def _add_keep(parser: ArgumentParser, text: str) -> None:
+    """Add the option that names columns which the model does not take."""
     parser.add_argument(
         "--keep",
         type=_names,
         action="extend",
         default=[],
         metavar="COLUMNS",
-        help="columns of DATA to write beside the results, such as an id; separate names by commas",
+        help=f"{text}, such as an id; separate names by commas",
     )
 
 
@@ -180,7 +185,7 @@ def _add_report(commands: Any) -> None:
         """,
         """
         skglex report model.json rows.csv -o report.html
-        skglex report model.txt rows.parquet -o report.html --target price --units EUR --title "House prices"
+        skglex report model.txt rows.parquet -o report.html --target price --units EUR --keep id
         skglex report model.cbm rows.csv -o report.html --remove sex --groups sex --sample 5000
         skglex report new.json rows.csv -o report.html --compare old.json
         """,
@@ -192,6 +197,7 @@ def _add_report(commands: Any) -> None:
     parser.add_argument(
         "--target", metavar="COLUMN", help="column with what the model predicts, for its score"
     )
+    _add_keep(parser, "columns of DATA to show beside the rows of the page")
     parser.add_argument("--groups", metavar="COLUMN", help="column whose groups of rows are compared")
     parser.add_argument(
         "--remove",
@@ -227,7 +233,8 @@ def _add_summary(commands: Any) -> None:
         "print the model at a glance",
         """
         Without DATA: what is in the file. With DATA: how much of the predictions main effects, pairs and higher orders
-        explain, and the strongest features and components.
+        explain, and the strongest features and components. The importance of a feature is the mean of its absolute SHAP
+        values; the page of skglex report adds up the mean sizes of its components instead, in which nothing cancels.
         """,
         """
         skglex summary model.json

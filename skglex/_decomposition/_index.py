@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from skglex._leaves import Players
 from skglex._utils import budgets
 
 # Keys of rows are marked in an array if there are at most so many possible ones.
-_FEW_KEYS = 1 << 16
+_FEW_KEYS = 1 << 20
 
 
 class TooManyComponents(ValueError):
@@ -39,33 +38,58 @@ class TooManyComponents(ValueError):
         self.exact = exact
 
 
-class PathSets(NamedTuple):
+@dataclass(frozen=True)
+class PathSets:
     """List the distinct path sets: the sets of the players on the leaves' paths.
 
     Attributes
     ----------
     of_leaf : ndarray of shape (n_leaves,), int64
         Path set of every leaf.
-    players : list of ndarray
-        Players of each path set, increasing.
+    ptr : ndarray of shape (n_path_sets + 1,), int64
+        Path set p has the players ``member[ptr[p]:ptr[p + 1]]``, increasing.
+    member : ndarray, int64
     """
 
     of_leaf: NDArray[np.int64]
-    players: list[NDArray[np.int64]]
+    ptr: NDArray[np.int64]
+    member: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Return the number of path sets."""
+        return len(self.ptr) - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Return the number of players of each path set."""
+        return np.diff(self.ptr)
 
     def positions(self, path_set: NDArray[np.int64], player: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the positions of players among those of their path sets."""
-        sizes = [len(members) for members in self.players]
-        members = np.concatenate([*self.players, np.empty(0, np.int64)])
-        n, start = int(members.max(initial=0)) + 1, np.cumsum(sizes) - sizes
-        keys = np.repeat(np.arange(len(sizes)), sizes) * n + members
-        return np.asarray(np.searchsorted(keys, path_set * n + player) - start[path_set])
+        n = int(self.member.max(initial=0)) + 1
+        keys = np.repeat(np.arange(len(self)), self.sizes) * n + self.member
+        return np.asarray(np.searchsorted(keys, path_set * n + player) - self.ptr[path_set])
 
-    def usable(self, allowed: NDArray[np.bool_] | None) -> list[NDArray[np.int64]]:
-        """Return the positions of the allowed players in each path set."""
+    def restricted(self, allowed: NDArray[np.bool_] | None) -> PathSets:
+        """Return the path sets without the players that are not allowed; some may then be equal."""
         if allowed is None:
-            return [np.arange(len(members)) for members in self.players]
-        return [np.flatnonzero(allowed[members]) for members in self.players]
+            return self
+        keep = allowed[self.member]
+        ptr = np.concatenate([[0], np.cumsum(keep)])[self.ptr]
+        return replace(self, ptr=ptr, member=self.member[keep])
+
+    def subsets(
+        self, order: int, some: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the subsets of ``order`` players of all or some path sets, and the path set of each."""
+        rows, path_set = [np.empty((0, order), np.int64)], [np.empty(0, np.int64)]
+        wanted = self.sizes if some is None else np.where(some, self.sizes, 0)
+        for k in np.unique(wanted[wanted >= order]).tolist():
+            same = np.flatnonzero(wanted == k)
+            picks = np.array(list(combinations(range(k), order)))
+            rows.append(self.member[self.ptr[same][:, None, None] + picks].reshape(-1, order))
+            path_set.append(np.repeat(same, len(picks)))
+        return np.concatenate(rows), np.concatenate(path_set)
 
 
 @dataclass(frozen=True)
@@ -114,60 +138,38 @@ def index_components(
     TooManyComponents
         There are more than ``limit``.
     """
-    usable = path_sets.usable(allowed)
-    by_size = _by_size(usable)
+    usable = path_sets.restricted(allowed)
+    sizes, n_same = np.unique(usable.sizes, return_counts=True)
     sets: list[tuple[int, ...]] = []
     parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    largest = max(by_size, default=0)
+    largest = int(sizes.max(initial=0))
     count = 0
     for order in range(1, min(max_order, largest) + 1):
-        n_listed = sum(len(same) * comb(k, order) for k, same in by_size.items())
+        n_listed = sum(n * comb(k, order) for k, n in zip(sizes.tolist(), n_same.tolist()))
         least = count + comb(largest, order)
         if n_listed > (
             budgets.counted_components if max(count, least) > limit else budgets.listed_components
         ):
-            raise TooManyComponents(max(least, count + _count_some(path_sets, usable, order)), exact=False)
-        rows, of_path_set = [], []
-        for k, same in by_size.items():
-            if k < order:
-                continue
-            members = np.array([path_sets.players[p][usable[p]] for p in same])
-            picks = np.array(list(combinations(range(k), order)))
-            rows.append(members[:, picks].reshape(-1, order))
-            of_path_set.append(np.repeat(same, len(picks)))
-        unique, inverse = _unique_rows(np.concatenate(rows))
+            raise TooManyComponents(max(least, count + _count_some(usable, order)), exact=False)
+        rows, of_path_set = usable.subsets(order)
+        unique, inverse = _unique_rows(rows)
         count += len(unique)
         if count <= limit:
-            parts.append((len(sets) + inverse, np.concatenate(of_path_set)))
+            parts.append((len(sets) + inverse, of_path_set))
             sets += [tuple(row) for row in unique.tolist()]
     if count > limit:
         raise TooManyComponents(count, exact=True)
     return ComponentIndex(sets, _join_sources(parts, len(sets)), path_sets)
 
 
-def _count_some(path_sets: PathSets, usable: list[NDArray[np.int64]], order: int) -> int:
+def _count_some(path_sets: PathSets, order: int) -> int:
     """Count the components of one order that come from some of the path sets."""
-    sizes = np.array([len(positions) for positions in usable])
-    most = np.array([comb(k, order) for k in range(sizes.max() + 1)], dtype=np.float64)[sizes]
-    every = int(np.ceil(most.sum() / budgets.counted_components))
-    some, found = np.zeros(len(sizes), dtype=bool), 0.0
-    for path_set in range(0, len(sizes), every):
-        found += most[path_set]
-        some[path_set] = found <= budgets.counted_components
-    rows = [np.empty((0, order), np.int64)]
-    for k in np.unique(sizes[some & (sizes >= order)]).tolist():
-        same = np.flatnonzero(some & (sizes == k)).tolist()
-        members = np.array([path_sets.players[p][usable[p]] for p in same])
-        rows.append(members[:, np.array(list(combinations(range(k), order)))].reshape(-1, order))
-    return len(_unique_rows(np.concatenate(rows))[0])
-
-
-def _by_size(usable: list[NDArray[np.int64]]) -> dict[int, list[int]]:
-    """Return the path sets with each number of usable players."""
-    by_size: dict[int, list[int]] = {}
-    for path_set, positions in enumerate(usable):
-        by_size.setdefault(len(positions), []).append(path_set)
-    return by_size
+    sizes = path_sets.sizes
+    n_subsets = np.array([comb(k, order) for k in range(sizes.max() + 1)], dtype=np.float64)[sizes]
+    spread = np.zeros(len(sizes), dtype=bool)
+    spread[:: int(np.ceil(n_subsets.sum() / budgets.counted_components))] = True
+    some = spread & (np.cumsum(n_subsets * spread) <= budgets.counted_components)
+    return len(_unique_rows(path_sets.subsets(order, some)[0])[0])
 
 
 def _join_sources(parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n_components: int) -> Sources:
@@ -181,24 +183,34 @@ def _join_sources(parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n_co
 
 def path_sets_of(players: Players, leaf_ptr: NDArray[np.int64]) -> PathSets:
     """Find the distinct path sets of all leaves."""
-    n_leaves = len(leaf_ptr) - 1
-    path_set_of_leaf = np.empty(n_leaves, np.int64)
-    path_set_players: list[NDArray[np.int64]] = []
-    # The first condition of a player in a leaf represents the player.
-    leaf = np.repeat(np.arange(n_leaves), np.diff(leaf_ptr))
-    order = np.lexsort((players.condition_player, leaf))
-    keep = np.ones(len(order), dtype=bool)
-    keep[1:] = (leaf[order][1:] != leaf[order][:-1]) | np.diff(
-        players.condition_player[order].astype(int)
-    ).astype(bool)
-    member = players.condition_player_id[order][keep]
-    start = np.cumsum(players.n_players) - players.n_players
-    for k in np.unique(players.n_players):
-        leaves = np.flatnonzero(players.n_players == k)
-        unique, inverse = _unique_rows(member[start[leaves][:, None] + np.arange(k)])
-        path_set_of_leaf[leaves] = len(path_set_players) + inverse
-        path_set_players += list(unique)
-    return PathSets(path_set_of_leaf, path_set_players)
+    sizes = players.n_players
+    ptr = np.concatenate([[0], np.cumsum(sizes)])
+    member = players.condition_player_id
+    leaf = np.repeat(np.arange(len(sizes)), np.diff(leaf_ptr))
+    if len(member) > ptr[-1] or (np.arange(len(member)) != ptr[leaf] + players.condition_player).any():
+        # A player has several conditions, or the conditions of a leaf are in another order.
+        by_player = np.empty(ptr[-1], np.int64)
+        by_player[ptr[leaf] + players.condition_player] = member
+        member = by_player
+    # Hash each set of players as a 64-bit sum of random numbers. Collisions are detected below.
+    code = np.random.default_rng(0).integers(2**63, size=int(member.max(initial=0)) + 1, dtype=np.uint64)
+    total = np.concatenate([[np.uint64(0)], np.cumsum(code[member], dtype=np.uint64)])
+    _, first, of_leaf = np.unique(total[ptr[1:]] - total[ptr[:-1]], return_index=True, return_inverse=True)
+    twin = first[of_leaf]
+    offset = np.arange(ptr[-1]) - np.repeat(ptr[:-1], sizes)
+    if (
+        not (sizes[twin] == sizes).all() or not (member[np.repeat(ptr[twin], sizes) + offset] == member).all()
+    ):  # pragma: no cover
+        raise RuntimeError("two different sets of features have the same hash. Please report this model")
+    of_first = np.zeros(len(sizes), dtype=bool)
+    of_first[first] = True
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return PathSets(
+        rank[of_leaf],
+        np.concatenate([[0], np.cumsum(sizes[of_first])]).astype(np.int64),
+        member[np.repeat(of_first, sizes)],
+    )
 
 
 def _unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from os import PathLike
@@ -19,6 +20,7 @@ from skglex._explorer._features import can_edit_all
 from skglex._explorer._page import render
 from skglex._explorer._payload import Page, PageRows, sample
 from skglex._input import as_numpy, frame_names, is_frame, raw_column
+from skglex._utils import suggest
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -101,6 +103,8 @@ def report(
     groups: Any = None,
     compare: Any = None,
     remove: Any = None,
+    class_names: Any = None,
+    keep: Any = None,
     title: str | None = None,
     units: str | None = None,
     max_rows: int = 1_000,
@@ -131,6 +135,11 @@ def report(
     remove : str or list of str, default=None
         Features that the page removes from the predictions at first, such as protected attributes. Others can be
         chosen in the page.
+    class_names : list of str, default=None
+        Names for the classes, in the order of ``model.classes_``, or of the numbers that a booster gives them. None:
+        the labels of the model.
+    keep : data frame, Series or dict of str to array-like, default=None
+        Columns that the page shows beside the rows that it holds, such as an id. The model does not use them.
     title : str, default=None
         Title of the page. None: the name of the model.
     units : str, default=None
@@ -152,7 +161,7 @@ def report(
     Raises
     ------
     ValueError
-        The model cannot be decomposed, or X, y, groups, compare or remove do not fit it.
+        The model cannot be decomposed, or X, y, groups, compare, remove, class_names or keep do not fit it.
 
     See Also
     --------
@@ -187,7 +196,17 @@ def report(
     group_name, group_of_row = _groups_of(groups, X)
     y = _target_of(y, X)
     shown = sample(X.shape[0], max_rows)
-    rows = PageRows(X, None if y is None else y[1], weight, group_of_row, shown, background_rows)
+    names = None if class_names is None else [str(name) for name in class_names]
+    rows = PageRows(
+        X,
+        None if y is None else y[1],
+        weight,
+        group_of_row,
+        shown,
+        background_rows,
+        names,
+        _kept_columns(keep, X),
+    )
     page = Page(decomposer, rows)
     if not page.features:
         raise ValueError(
@@ -240,7 +259,7 @@ def _groups_of(groups: Any, X: Any) -> tuple[str, NDArray[Any] | None]:
     if isinstance(groups, str):
         names = frame_names(X) if is_frame(X) else []
         if groups not in names:
-            raise ValueError(f"groups={groups!r} is no column of X. The columns are {names[:20]}")
+            raise ValueError(f"groups={groups!r} is no column of X. {suggest(groups, names, 'columns')}")
         name, groups = groups, raw_column(X, names.index(groups))
     values = np.asarray(groups)
     if values.ndim != 1:
@@ -258,6 +277,26 @@ def _target_of(y: Any, X: Any) -> tuple[str | None, NDArray[Any]] | None:
         values = values[:, 0]
     check_consistent_length(values, X)
     return (None if name is None else str(name)), values
+
+
+def _kept_columns(keep: Any, X: Any) -> dict[str, NDArray[Any]]:
+    """Return the columns to show beside the rows, by name."""
+    if keep is None:
+        return {}
+    name = getattr(keep, "name", None)
+    if hasattr(keep, "to_frame") and not hasattr(keep, "columns"):
+        keep = {"row" if name is None else name: keep}
+    if not is_frame(keep) and not isinstance(keep, Mapping):
+        raise ValueError(
+            f"keep must be a data frame, a Series or a dict of columns; got a {type(keep).__name__}. Pass "
+            "keep={'id': ids}"
+        )
+    columns = {str(column): np.asarray(keep[column]) for column in getattr(keep, "columns", keep)}
+    for column, values in columns.items():
+        if values.ndim != 1:
+            raise ValueError(f"keep must have one value per row; {column!r} has the shape {values.shape}")
+        check_consistent_length(values, X)
+    return columns
 
 
 def _removed(page: Page, remove: Any) -> list[int]:

@@ -6,6 +6,7 @@ from skglex._input._categories import (
     categories_of,
     column_values,
     is_categorical,
+    is_text,
     name_categories,
     raw_column,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "group_features",
     "is_categorical",
     "is_frame",
+    "is_text",
     "iter_binned",
     "iter_bins",
     "list_features",

@@ -27,6 +27,16 @@ def raw_column(X: Any, feature: int) -> Any:
     return (column.toarray() if sp.issparse(column) else column).ravel()
 
 
+def is_text(column: Any) -> bool:
+    """Return whether a column holds categories, or at least one text."""
+    if categories_and_codes(column)[1] is not None:
+        return True
+    values = np.asarray(column)
+    return values.dtype.kind in "UST" or (
+        values.dtype.kind == "O" and any(isinstance(value, str) for value in values)
+    )
+
+
 def column_values(X: Any, feature: int, spec: InputSpec) -> NDArray[np.float64]:
     """Return one column as the model's numbers: values, or codes of categories; missing values are NaN."""
     column, categories = raw_column(X, feature), spec.categories.get(feature)

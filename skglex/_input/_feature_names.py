@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._input._rows import is_frame, name_of
-from skglex._utils import warn_user
+from skglex._utils import suggest, warn_user
 from skglex.exceptions import JoinedFeaturesWarning
 
 
@@ -97,8 +97,7 @@ def _position(item: Any, names: list[str], parameter: str) -> int:
                 f"{-len(names)} to {len(names) - 1}"
             )
         return int(item) % len(names)
-    shown = ", ".join(repr(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
-    raise ValueError(f"{parameter} contains the unknown feature {item!r}. The features are {shown}")
+    raise ValueError(f"{parameter} contains the unknown feature {item!r}. {suggest(item, names)}")
 
 
 @dataclass(frozen=True)

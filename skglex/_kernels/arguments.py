@@ -704,6 +704,42 @@ class PairLayout(NamedTuple):
     row_ptr: NDArray[np.int64]
 
 
+class ComponentTerms(NamedTuple):
+    """List what the leaves of one path set add to: a term per output and component.
+
+    Attributes
+    ----------
+    mask : ndarray of shape (n_components,), int64
+        Bit mask of the component's players among those of the path set.
+    row : ndarray of shape (n_outputs * n_components,), int64
+        Row of the output array, by output, then by component.
+    width : int
+        Number of terms, and of zeros that make it a multiple of the processor's lanes.
+    """
+
+    mask: NDArray[np.int64]
+    row: NDArray[np.int64]
+    width: int
+
+
+class ClusterBatch(NamedTuple):
+    """Hold the tables of some clusters of leaves with the same terms.
+
+    Attributes
+    ----------
+    code : ndarray of shape (most_clusters, n_samples), uint16
+        State of each row in each cluster.
+    first : ndarray of shape (most_clusters + 1,), int64
+        First entry of each cluster's table.
+    table : ndarray, float64
+        A line of terms per state.
+    """
+
+    code: NDArray[np.uint16]
+    first: NDArray[np.int64]
+    table: NDArray[np.float64]
+
+
 class StreamedComponents(NamedTuple):
     """List the components that are computed from the leaves of each path set.
 

@@ -12,7 +12,7 @@ from skglex._leaves._leaves import LeafEnsemble, collect_conditions
 from skglex._leaves._path_dependent import PathDependent
 from skglex._leaves._patterns import GROUP_BITS, PatternGroups, group_patterns
 from skglex._leaves._players import MASK_BITS, Players, assign_players
-from skglex._leaves._weighting import Weighting, inverse_binomials
+from skglex._leaves._weighting import Weighting, inverse_binomials, most_states
 
 __all__ = [
     "GROUP_BITS",
@@ -36,6 +36,7 @@ __all__ = [
     "collect_conditions",
     "group_patterns",
     "inverse_binomials",
+    "most_states",
     "require_equal",
     "rounding_of",
     "warn_of_small_background",

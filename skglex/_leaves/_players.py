@@ -75,11 +75,14 @@ def assign_players(ensemble: LeafEnsemble, player_of_feature: NDArray[np.int64])
     """
     condition_player_id = player_of_feature[ensemble.condition_feature]
     leaf = ensemble.condition_leaf
-    n = int(player_of_feature.max(initial=0)) + 1
-    keys, inverse = np.unique(leaf * n + condition_player_id, return_inverse=True)
-    n_players = np.bincount(keys // n, minlength=ensemble.n_leaves)
-    start = np.cumsum(n_players) - n_players
-    position = inverse - start[leaf]
+    if (np.diff(player_of_feature) > 0).all():  # The conditions of a leaf are sorted by feature.
+        n_players = np.diff(ensemble.leaf_ptr)
+        position = np.arange(len(leaf)) - ensemble.leaf_ptr[leaf]
+    else:
+        n = int(player_of_feature.max(initial=0)) + 1
+        keys, inverse = np.unique(leaf * n + condition_player_id, return_inverse=True)
+        n_players = np.bincount(keys // n, minlength=ensemble.n_leaves)
+        position = inverse - (np.cumsum(n_players) - n_players)[leaf]
     long_path = np.diff(ensemble.leaf_ptr) > MAX_TABLE_BITS
     sizes = np.where(long_path, 0, 1 << np.minimum(n_players, MAX_TABLE_BITS))
     return Players(

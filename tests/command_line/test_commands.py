@@ -220,8 +220,11 @@ def test_report(run, tmp_path):
         "--sample",
         150,
     ]
-    done = run("report", "wrapper.json", "rows.csv", "-o", path, *options, "--max-rows", 20)
+    done = run(
+        "report", "wrapper.json", "rows.csv", "-o", path, *options, "--max-rows", 20, "--keep", "id,sex"
+    )
     assert done.code == 0, done.err
+    assert '"kept":[{"name":"id","isNumber":true,"values":[1' in path.read_text(encoding="utf-8")
     assert done.err.splitlines()[-1].startswith(f"skglex: wrote {path} (")
     assert "<title>A shop" in path.read_text(encoding="utf-8")
     done = run("report", "pipeline.joblib.gz", "rows.csv", "-o", path, "--trust", "--compare", "rows.csv")
@@ -247,7 +250,14 @@ def test_texts_of_classes_become_numbers(files, run, tmp_path):
     files.frame.assign(bought=files.frame["bought"].map({0: "no", 1: "yes"})).to_csv(
         tmp_path / "r.csv", index=False
     )
-    options = ["-o", tmp_path / "report.html", "--target", "bought"]
-    done = run("report", "wrapper.json", tmp_path / "r.csv", *options)
+    page = tmp_path / "report.html"
+    done = run("report", "wrapper.json", tmp_path / "r.csv", "-o", page, "--target", "bought")
     assert done.code == 0, done.err
     assert "bought takes 'no' as 0, 'yes' as 1" in done.err
+    content = page.read_text(encoding="utf-8")
+    assert '"outputs":["yes"]' in content
+    assert '"targetLabels":["no","yes"]' in content
+    # A model of numbers has no classes to name, but its score needs numbers too.
+    done = run("report", "boosting.pkl", tmp_path / "r.csv", "-o", page, "--target", "bought", "--trust")
+    assert done.code == 0, done.err
+    assert '"task":"regression"' in page.read_text(encoding="utf-8")
