@@ -120,7 +120,10 @@ def _loader(path: Path) -> Callable[..., Any]:
     if endings and endings[-1] == ".onnx":
         raise Mistake(f"{path} is an ONNX file, which does not hold the covers of the trees; {_EXPECTED}")
     if table_ending(path) in TABLE_ENDINGS:
-        raise Mistake(f"{path} is a table, and the model comes first: skglex COMMAND MODEL DATA")
+        raise Mistake(
+            f"{path} is no model that skglex can read: it is a table. The model comes first, as in skglex summary "
+            "MODEL DATA"
+        )
     raise Mistake(f"{path} is no model that skglex can read; {_EXPECTED}")
 
 

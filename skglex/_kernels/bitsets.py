@@ -162,19 +162,28 @@ def _count_sets(n, k, met, row_of, choose, equal, left, pick, weight):
 
 
 @helper
-def _visit_rows(n, k, rows, met, row_of, choose, row_weight, weight):
+def _visit_rows(k, rows, met, row_of, choose, row_weight, weight):
     """Do the same as `_count_sets` row by row, for any weights; ``rows`` is the set of rows."""
+    i, rank = np.zeros(64, np.int64), np.zeros(64, np.int64)
     for w in range(rows.shape[0]):
         near = rows[w]
+        if near == 0:
+            continue
+        # The players come one after the other, and the rows of the word keep their sets.
+        for p in range(k):
+            lost = near & ~met[row_of[p], w]
+            while lost:
+                low = lost & (~lost + np.uint64(1))
+                lost ^= low
+                b = position_of(low)
+                i[b] += 1
+                rank[b] += choose[p, i[b]]
         while near:
             low = near & (~near + np.uint64(1))
             near ^= low
-            i, rank = 0, 0
-            for p in range(k):
-                if not met[row_of[p], w] & low:
-                    i += 1
-                    rank += choose[p, i]
-            weight[rank] += row_weight[64 * w + np.int64(count_ones(low - np.uint64(1)))]
+            b = position_of(low)
+            weight[rank[b]] += row_weight[64 * w + b]
+            i[b], rank[b] = 0, 0
 
 
 @kernel
@@ -219,4 +228,4 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
             elif equal > 0.0 and (offset[n + 1] - offset[n]) * (n_words + _CALL) < n_rows * k * _VISIT:
                 _count_sets(n, k, met, row_of, choose, equal, left, pick, leaf_weight)
             else:
-                _visit_rows(n, k, left[0], met, row_of, choose, weight, leaf_weight)
+                _visit_rows(k, left[0], met, row_of, choose, weight, leaf_weight)

@@ -7,8 +7,7 @@ costs a few additions, whatever the number of bins.
 
 import numpy as np
 
-from skglex._kernels.bitsets import count_ones
-from skglex._kernels.coalitions import signed_weight
+from skglex._kernels.coalitions import signed_weights
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK
 
@@ -89,31 +88,77 @@ def map_bins(
 
 
 @helper
-def _list_leaf_axes(c, leaf, mask, layout, paths, players, condition_feature, events, bit, along):
-    """List the leaf's conditions on component c's features; return their number and the most corners of a box.
+def condition_on(used_feature, leaf, guess, paths, condition_feature):
+    """Return the position of a leaf's condition on a used_feature, -1 if it has none.
 
-    Condition j has the player's bit ``bit[j]``; ``along[j]`` holds the stride of its axis, the start of the axis in
-    ``layout.maps``, and its first and last event.
+    ``guess`` is its number among the leaf's conditions in another leaf, often of the same features.
     """
-    n, most = 0, 1
-    for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
-        player_bit = np.uint64(1) << np.uint64(players.position[e])
-        if mask & player_bit:
-            condition = paths.condition[e]
-            a = layout.axes.ptr[c]
-            while layout.axes.feature[a] != condition_feature[condition]:
-                a += 1
-            first, last = events.ptr[condition], events.ptr[condition + 1]
-            bit[n] = player_bit
-            along[n, 0], along[n, 1], along[n, 2], along[n, 3] = (
-                layout.stride[a],
-                layout.map_ptr[a],
-                first,
-                last,
-            )
-            most *= max(1, last - first)
-            n += 1
-    return n, most
+    lo, hi = paths.ptr[leaf], paths.ptr[leaf + 1]
+    if lo + guess < hi and condition_feature[paths.condition[lo + guess]] == used_feature:
+        return lo + guess
+    while lo < hi:  # The conditions of a leaf are sorted by feature.
+        mid = (lo + hi) >> 1
+        if condition_feature[paths.condition[mid]] < used_feature:
+            lo = mid + 1
+        else:
+            hi = mid
+    found = lo < paths.ptr[leaf + 1] and condition_feature[paths.condition[lo]] == used_feature
+    return lo if found else -1
+
+
+@helper
+def _list_members(c, leaf, axes, paths, players, condition_feature, guess, members, bit, at):
+    """List the leaf's conditions on component c's features; return their number, and the number of players.
+
+    Condition j is at ``at[j, 0]`` and belongs to axis ``at[j, 1]``. Its player has the bit ``bit[j]`` among the
+    component's players, whose positions among those of the leaf are ``members``.
+    """
+    n, n_members = 0, 0
+    for a in range(axes.ptr[c], axes.ptr[c + 1]):
+        i = a - axes.ptr[c]
+        e = condition_on(axes.feature[a], leaf, guess[i], paths, condition_feature)
+        if e < 0:  # The leaf has conditions on other features of the player's group.
+            continue
+        guess[i] = e - paths.ptr[leaf]
+        position = np.int64(players.position[e])
+        # The axes of a player are neighbours.
+        if n_members == 0 or members[n_members - 1] != position:
+            members[n_members] = position
+            n_members += 1
+        bit[n] = 1 << (n_members - 1)
+        at[n, 0], at[n, 1] = e, a
+        n += 1
+    return n, n_members
+
+
+@helper
+def _place_axes(n, at, layout, paths, events, along):
+    """Write where conditions are in the tables; return the most corners of a box.
+
+    ``along[j]`` holds the stride of condition j's axis, the start of the axis in ``layout.maps``, and the first and the
+    last event of the condition.
+    """
+    most = 1
+    for j in range(n):
+        condition, a = paths.condition[at[j, 0]], at[j, 1]
+        first, last = events.ptr[condition], events.ptr[condition + 1]
+        along[j, 0], along[j, 1], along[j, 2], along[j, 3] = (
+            layout.stride[a],
+            layout.map_ptr[a],
+            first,
+            last,
+        )
+        most *= max(1, last - first)
+    return most
+
+
+@helper
+def _most_axes(axes, chosen):
+    """Return the largest number of axes of a component."""
+    most = 0
+    for i in range(chosen.shape[0]):
+        most = max(most, axes.ptr[chosen[i] + 1] - axes.ptr[chosen[i]])
+    return most
 
 
 @helper
@@ -136,93 +181,104 @@ def _find_corners(v, n, bit, along, maps, events, coefficient, corner, sign):
 
 
 @helper
-def _one_condition_each(paths, players):
-    """Return whether all players have one condition each, listed by position: no player is a group of features."""
-    for leaf in range(paths.ptr.shape[0] - 1):
-        if paths.ptr[leaf + 1] - paths.ptr[leaf] != players.n_players[leaf]:
-            return False
-        for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
-            if players.position[e] != e - paths.ptr[leaf]:
-                return False
-    return True
+def _add_one_or_two(n, along, maps, events, value, signed, table):
+    """Do the same as `_find_corners` for all boxes of a main effect or a pair, and add them to its table."""
+    table[0] += value * signed[0]
+    for x in range(along[0, 2], along[0, 3]):
+        cell, one = along[0, 0] * maps[along[0, 1] + events.bin[x]], value * events.sign[x]
+        table[cell] += one * signed[1]
+        if n == 2:
+            for y in range(along[1, 2], along[1, 3]):
+                table[cell + along[1, 0] * maps[along[1, 1] + events.bin[y]]] += (
+                    one * events.sign[y] * signed[3]
+                )
+    if n == 2:
+        for y in range(along[1, 2], along[1, 3]):
+            table[along[1, 0] * maps[along[1, 1] + events.bin[y]]] += value * events.sign[y] * signed[2]
 
 
 @helper
-def _find_terms(n, leaf, first, second, paths, players, coalitions, condition, term):
-    """Write the conditions of one or two players of n leaves, and `signed_weight` for every set of them.
-
-    The terms are those of no player, of the first, of the second, and of both. A component of one player has no second:
-    ``second`` is -1. No step depends on the one before, so the processor fetches what many leaves need together.
-    """
-    at, start, offset = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    for i in range(n):
-        at[i], start[i] = paths.ptr[leaf[i]], coalitions.start[leaf[i]]
-        # The rank of the first pair, if subsets have ranks; else 0.
-        offset[i] = (
-            coalitions.ranks.offset[players.n_players[leaf[i]], 2] if coalitions.ranked[leaf[i]] else 0
-        )
-    choose, weight = coalitions.ranks.choose, coalitions.weight
-    for i in range(n):
-        one, other = first[i] + 1, second[i] + 1
-        if offset[i] == 0:
-            one, other = 1 << first[i], 1 << max(second[i], 0)
-        condition[i, 0] = paths.condition[at[i] + first[i]]
-        if second[i] < 0:
-            term[i, 0], term[i, 1] = -weight[start[i]], weight[start[i] + one]
-            continue
-        both = one | other
-        if offset[i] > 0:
-            both = offset[i] + choose[first[i], 1] + choose[second[i], 2]
-        condition[i, 1] = paths.condition[at[i] + second[i]]
-        term[i, 0], term[i, 1] = weight[start[i]], -weight[start[i] + one]
-        term[i, 2], term[i, 3] = -weight[start[i] + other], weight[start[i] + both]
-
-
-@helper
-def _add_boxes(n, c, leaf, condition, term, values, layout, events, tables):
-    """Add the corners of n leaves' boxes to the table of component c, which has one or two axes."""
-    a, cells = layout.axes.ptr[c], layout.n_cells[c]
-    has_two = layout.axes.ptr[c + 1] - a == 2
-    maps, stride, start = layout.maps, layout.stride[a], layout.map_ptr[a]
-    next_stride, next_start = (layout.stride[a + 1], layout.map_ptr[a + 1]) if has_two else (0, 0)
-    for i in range(n):
-        one, two = condition[i, 0], condition[i, 1]
-        for o in range(values.value.shape[1]):
-            value, at = values.value[leaf[i], o], layout.table_ptr[c] + (values.output[leaf[i]] + o) * cells
-            tables[at] += term[i, 0] * value
-            if has_two:
-                for w in range(events.ptr[two], events.ptr[two + 1]):
-                    cell = at + next_stride * maps[next_start + events.bin[w]]
-                    tables[cell] += events.sign[w] * term[i, 2] * value
-            for v in range(events.ptr[one], events.ptr[one + 1]):
-                cell, signed = at + stride * maps[start + events.bin[v]], events.sign[v] * value
-                tables[cell] += signed * term[i, 1]
-                if has_two:
-                    for w in range(events.ptr[two], events.ptr[two + 1]):
-                        corner = cell + next_stride * maps[next_start + events.bin[w]]
-                        tables[corner] += signed * events.sign[w] * term[i, 3]
-
-
-@helper
-def _add_low_order(c, sources, path_set_leaves, leaf_arrays, coalitions, layout, events, tables):
-    """Add the corners of all boxes of component c, which has one or two players with one condition each."""
-    paths, players, values = leaf_arrays
-    leaf, first, second = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.int64), np.empty(_BATCH, np.int64)
-    condition, term, n = np.empty((_BATCH, 2), np.int64), np.empty((_BATCH, 4)), 0
+def _one_axis_each(c, sources, path_set_leaves, axes, paths, players, condition_feature):
+    """Return whether component c is a main effect or a pair of players with one feature each; else it has no leaf."""
+    first, last = axes.ptr[c], axes.ptr[c + 1] - 1
+    if last > first + 1:
+        return False
     for k in range(sources.ptr[c], sources.ptr[c + 1]):
-        mask, path_set = sources.mask[k], sources.path_set[k]
-        low = mask & (~mask + np.uint64(1))
-        one = np.int64(count_ones(low - np.uint64(1)))
-        two = np.int64(count_ones((mask ^ low) - np.uint64(1))) if mask != low else -1
+        path_set = sources.path_set[k]
+        if path_set_leaves.ptr[path_set] < path_set_leaves.ptr[path_set + 1]:
+            leaf = path_set_leaves.item[path_set_leaves.ptr[path_set]]
+            one = condition_on(axes.feature[first], leaf, 0, paths, condition_feature)
+            two = condition_on(axes.feature[last], leaf, 0, paths, condition_feature)
+            if one < 0 or two < 0:
+                return False
+            return first == last or players.position[one] != players.position[two]
+    return False
+
+
+@helper
+def _find_terms(c, n, leaf, axes, paths, players, condition_feature, coalitions, at, signed):
+    """Write where the conditions of n leaves on component c's features are, and `signed_weights` of their players.
+
+    No step depends on the one before, so the processor fetches what many leaves need at the same time.
+    """
+    first, n_axes = axes.ptr[c], axes.ptr[c + 1] - axes.ptr[c]
+    start, touched = np.empty(n, np.int64), np.empty(n, np.int32)
+    guess, members = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    for i in range(n):
+        start[i], touched[i] = coalitions.start[leaf[i]], paths.condition[paths.ptr[leaf[i]]]
+    for i in range(n):
+        for j in range(n_axes):
+            e = condition_on(axes.feature[first + j], leaf[i], guess[j], paths, condition_feature)
+            guess[j] = e - paths.ptr[leaf[i]]
+            at[i, j] = e
+    choose, offset = coalitions.ranks.choose, coalitions.ranks.offset
+    for i in range(n):
+        for j in range(n_axes):
+            members[j] = players.position[at[i, j]]
+        weight, ranked = coalitions.weight[start[i] :], coalitions.ranked[leaf[i]]
+        signed_weights(weight, members, n_axes, ranked, choose, offset[players.n_players[leaf[i]]], signed[i])
+
+
+@helper
+def _add_boxes(c, n, leaf, paths, values, layout, events, at, signed, tables):
+    """Add the corners of n leaves' boxes to the table of component c."""
+    first, cells = layout.axes.ptr[c], layout.n_cells[c]
+    n_axes = layout.axes.ptr[c + 1] - first
+    along = np.empty((2, 4), np.int64)
+    for j in range(n_axes):
+        along[j, 0], along[j, 1] = layout.stride[first + j], layout.map_ptr[first + j]
+    for i in range(n):
+        for j in range(n_axes):
+            condition = paths.condition[at[i, j]]
+            along[j, 2], along[j, 3] = events.ptr[condition], events.ptr[condition + 1]
+        for o in range(values.value.shape[1]):
+            start, value = (
+                layout.table_ptr[c] + (values.output[leaf[i]] + o) * cells,
+                values.value[leaf[i], o],
+            )
+            _add_one_or_two(n_axes, along, layout.maps, events, value, signed[i], tables[start:])
+
+
+@helper
+def _add_in_batches(
+    c, sources, path_set_leaves, paths, players, condition_feature, values, coalitions, layout, events, tables
+):
+    """Add the corners of all leaves' boxes to the table of component c, whose players have one feature each."""
+    leaf, n = np.empty(_BATCH, np.int64), 0
+    at, signed = np.empty((_BATCH, 2), np.int64), np.empty((_BATCH, 4))
+    for k in range(sources.ptr[c], sources.ptr[c + 1]):
+        path_set = sources.path_set[k]
         for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
-            leaf[n], first[n], second[n] = path_set_leaves.item[q], one, two
+            leaf[n] = path_set_leaves.item[q]
             n += 1
             if n == _BATCH:
-                _find_terms(n, leaf, first, second, paths, players, coalitions, condition, term)
-                _add_boxes(n, c, leaf, condition, term, values, layout, events, tables)
+                _find_terms(
+                    c, n, leaf, layout.axes, paths, players, condition_feature, coalitions, at, signed
+                )
+                _add_boxes(c, n, leaf, paths, values, layout, events, at, signed, tables)
                 n = 0
-    _find_terms(n, leaf, first, second, paths, players, coalitions, condition, term)
-    _add_boxes(n, c, leaf, condition, term, values, layout, events, tables)
+    _find_terms(c, n, leaf, layout.axes, paths, players, condition_feature, coalitions, at, signed)
+    _add_boxes(c, n, leaf, paths, values, layout, events, at, signed, tables)
 
 
 @kernel
@@ -242,43 +298,55 @@ def add_corners(
     """Add the corners of every leaf's boxes to the chosen components' tables."""
     corner = np.empty(64, np.int64)
     sign = np.empty(64, np.float64)
-    longest = 0
-    for leaf in range(paths.ptr.shape[0] - 1):
-        longest = max(longest, paths.ptr[leaf + 1] - paths.ptr[leaf])
-    bit = np.empty(longest, np.uint64)
-    along = np.empty((longest, 4), np.int64)
+    longest = _most_axes(layout.axes, chosen)
+    members, bit, guess = (
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+        np.zeros(longest, np.int64),
+    )
+    at, along = np.empty((longest, 2), np.int64), np.empty((longest, 4), np.int64)
+    signed = np.empty(2)
     value, output, choose = values.value, values.output, coalitions.ranks.choose
-    one_each = _one_condition_each(paths, players)
     for i in range(chosen.shape[0]):
         c = chosen[i]
-        if one_each and layout.axes.ptr[c + 1] - layout.axes.ptr[c] <= 2:
-            leaf_arrays = paths, players, values
-            _add_low_order(c, sources, path_set_leaves, leaf_arrays, coalitions, layout, events, tables)
+        if _one_axis_each(c, sources, path_set_leaves, layout.axes, paths, players, condition_feature):
+            _add_in_batches(
+                c,
+                sources,
+                path_set_leaves,
+                paths,
+                players,
+                condition_feature,
+                values,
+                coalitions,
+                layout,
+                events,
+                tables,
+            )
             continue
         cells, table = layout.n_cells[c], tables[layout.table_ptr[c] :]
         for k in range(sources.ptr[c], sources.ptr[c + 1]):
-            mask, path_set = sources.mask[k], sources.path_set[k]
+            path_set = sources.path_set[k]
             for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
                 leaf = path_set_leaves.item[q]
-                n, most = _list_leaf_axes(
-                    c, leaf, mask, layout, paths, players, condition_feature, events, bit, along
+                n, n_members = _list_members(
+                    c, leaf, layout.axes, paths, players, condition_feature, guess, members, bit, at
                 )
-                if most > corner.shape[0]:
-                    corner, sign = np.empty(2 * most, np.int64), np.empty(2 * most)
+                most = _place_axes(n, at, layout, paths, events, along)
+                if 1 << n_members > signed.shape[0]:
+                    signed = np.empty(1 << n_members)
                 weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
                 offset = coalitions.ranks.offset[players.n_players[leaf]]
-                v = mask
-                while True:
-                    coefficient = signed_weight(weight, mask, v, ranked, choose, offset)
-                    if coefficient != 0.0:
-                        size = _find_corners(v, n, bit, along, layout.maps, events, coefficient, corner, sign)
+                signed_weights(weight, members, n_members, ranked, choose, offset, signed)
+                if most > corner.shape[0]:
+                    corner, sign = np.empty(2 * most, np.int64), np.empty(2 * most)
+                for v in range(1 << n_members):
+                    if signed[v] != 0.0:
+                        size = _find_corners(v, n, bit, along, layout.maps, events, signed[v], corner, sign)
                         for z in range(size):
                             for o in range(value.shape[1]):
                                 cell = (output[leaf] + o) * cells + corner[z]
                                 table[cell] += sign[z] * value[leaf, o]
-                    if v == 0:
-                        break
-                    v = (v - np.uint64(1)) & mask
 
 
 @kernel
@@ -407,29 +475,50 @@ def cell_weights(bins, weight, layout, chosen, out):
 
 
 @kernel
-def mean_products(sources, path_set_leaves, paths, players, values, coalitions, probability, chosen, out):
+def mean_products(
+    axes,
+    sources,
+    path_set_leaves,
+    paths,
+    players,
+    condition_feature,
+    values,
+    coalitions,
+    probability,
+    chosen,
+    out,
+):
     """Write the mean of each chosen component, per output, if its features were independent, to ``out``.
 
     ``probability[e]`` is the probability that the conditions of the player of leaf condition e hold; it is 1 for all
     conditions of a player but one.
     """
-    choose = coalitions.ranks.choose
+    longest = _most_axes(axes, chosen)
+    members, bit, guess = (
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+        np.zeros(longest, np.int64),
+    )
+    at = np.empty((longest, 2), np.int64)
+    signed, choose = np.empty(2), coalitions.ranks.choose
     for i in range(chosen.shape[0]):
         c = chosen[i]
         for k in range(sources.ptr[c], sources.ptr[c + 1]):
-            mask, path_set = sources.mask[k], sources.path_set[k]
+            path_set = sources.path_set[k]
             for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
                 leaf = path_set_leaves.item[q]
+                n, n_members = _list_members(
+                    c, leaf, axes, paths, players, condition_feature, guess, members, bit, at
+                )
                 weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
                 offset = coalitions.ranks.offset[players.n_players[leaf]]
-                v = mask
-                while True:
-                    mean = signed_weight(weight, mask, v, ranked, choose, offset)
-                    for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
-                        if v & (np.uint64(1) << np.uint64(players.position[e])):
-                            mean *= probability[e]
+                if 1 << n_members > signed.shape[0]:
+                    signed = np.empty(1 << n_members)
+                signed_weights(weight, members, n_members, ranked, choose, offset, signed)
+                for v in range(1 << n_members):
+                    mean = signed[v]
+                    for j in range(n):
+                        if v & bit[j]:
+                            mean *= probability[at[j, 0]]
                     for o in range(values.value.shape[1]):
                         out[i, values.output[leaf] + o] += mean * values.value[leaf, o]
-                    if v == 0:
-                        break
-                    v = (v - np.uint64(1)) & mask

@@ -28,6 +28,7 @@ from skglex._kernels.subset_sums import MOST_PLAYERS
 from skglex._kernels.tree_walks import add_shapley_by_walks
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
+from skglex._leaves._players import MASK_BITS
 from skglex._leaves._weighting import inverse_binomials, most_states, split_leaves, subset_ranks
 from skglex._utils import Execution, budgets, weight_chunks
 
@@ -37,12 +38,12 @@ if TYPE_CHECKING:
 
 # Background rows from which the states of clusters may be counted, and the most states of one.
 _ROWS_TO_COUNT, _MOST_STATES = 1536, 1 << 12
+# Most players of a leaf that shares a cluster with others.
+_SHARING_PLAYERS = 12
 # Nanoseconds that a background row takes to pass a node beside an explained row.
 _STEP = 5.0
 # Nanoseconds that it takes to pass a node with other background rows, and that each leaf takes.
 _WALK, _WALK_LEAF = 3.0, 1000.0
-# Most players of a leaf that shares a cluster with others.
-_SHARING_PLAYERS = 12
 # Fewest leaves that walks are considered for, and most sets of players that they distinguish.
 _LEAVES_TO_WALK, _MOST_SETS = 256, 1 << 16
 # Leaves of one task.
@@ -128,6 +129,7 @@ class Empirical:
         """Return the weights of small coalitions (see `Weighting`)."""
         ensemble, players, out = games.ensemble, games.players.arrays, np.zeros(wanted.size)
         ranks, background = subset_ranks(games.players.largest), self.background
+        tasks = split_leaves(ensemble, wanted)
         by_bit_set, by_state = self._costs_of_counting(
             games.players.n_players[wanted.leaves], wanted.max_order
         )
@@ -135,19 +137,31 @@ class Empirical:
             walks = [self._walk(games, part, ranks, out) for part in _split_trees(ensemble, wanted)]
             execution.run(add_near_misses_by_walks, walks)
         else:
-            by_states = wanted._replace(leaves=wanted.leaves[by_state < by_bit_set])
-            args, states = self._rows_and_leaves(games), self._most_states
-            execution.run(
-                add_near_misses_by_state,
-                [(*args, part, ranks, states, out) for part in split_leaves(ensemble, by_states)],
-            )
-            by_bits = wanted._replace(leaves=wanted.leaves[by_state >= by_bit_set])
-            tasks, leaf_sets = split_leaves(ensemble, by_bits), (ensemble.conditions, ensemble.paths, players)
-            for block in background.bit_sets(ensemble.grid.n_bins) if tasks else ():
-                execution.run(add_near_misses, [(block, *leaf_sets, part, ranks, out) for part in tasks])
-        tasks, total = split_leaves(ensemble, wanted), background.total
+            self._count_leaves(games, wanted, by_state < by_bit_set, ranks, out, execution)
+        total = background.total
         execution.run(sum_ranked_subsets, [(players, part, ranks, total, out) for part in tasks])
         return out
+
+    def _count_leaves(
+        self,
+        games: LeafGames,
+        wanted: RankedSubsets,
+        by_state: NDArray[np.bool_],
+        ranks: SubsetRanks,
+        out: NDArray[np.float64],
+        execution: Execution,
+    ) -> None:
+        """Count the background rows that violate few players of each leaf, in clusters or leaf by leaf."""
+        ensemble, background = games.ensemble, self.background
+        if by_state.any():
+            args, states = self._rows_and_leaves(games), self._most_states
+            tasks = split_leaves(ensemble, wanted._replace(leaves=wanted.leaves[by_state]))
+            execution.run(add_near_misses_by_state, [(*args, part, ranks, states, out) for part in tasks])
+        if not by_state.all():
+            leaf_sets = ensemble.conditions, ensemble.paths, games.players.arrays
+            tasks = split_leaves(ensemble, wanted._replace(leaves=wanted.leaves[~by_state]))
+            for block in background.bit_sets(ensemble.grid.n_bins):
+                execution.run(add_near_misses, [(block, *leaf_sets, part, ranks, out) for part in tasks])
 
     def _walk(
         self, games: LeafGames, wanted: RankedSubsets, ranks: SubsetRanks, out: NDArray[np.float64]
@@ -172,15 +186,14 @@ class Empirical:
         subsets = [
             sum(float(comb(k, size)) for size in range(min(max_order, k) + 1)) for k in range(most + 1)
         ]
-        by_bit_set = 500.0 + ((max_order + 1.0) * n_players + np.array(subsets)[n_players]) * (
-            8.0 + 0.002 * n_rows
-        )
-        if self.background.equal_weight == 0.0:  # Rows that violate few players are visited one by one.
-            by_bit_set[:] = 1500.0 + 2.0 * max(max_order, 1) * n_rows
-        # A leaf of many players has so many states that it is a cluster of its own.
-        by_state = 6000.0 + n_rows * np.where(n_players > _SHARING_PLAYERS, 1.5 + 0.1 * n_players, 0.4)
-        if n_rows < _ROWS_TO_COUNT:
-            by_state[:] = np.inf
+        passes = (max_order + 1.0) * n_players + np.array(subsets)[n_players]
+        # Rows that violate few players are visited one by one where that takes less, or where their weights differ.
+        by_bit_set = np.full(len(n_players), 1500.0 + 2.0 * max(max_order, 1) * n_rows)
+        if self.background.equal_weight > 0.0:
+            by_bit_set = np.minimum(by_bit_set, 500.0 + passes * (8.0 + 0.002 * n_rows))
+        # A leaf of many players has too many states to share a cluster with others.
+        shares = (n_players <= _SHARING_PLAYERS) & (n_rows >= _ROWS_TO_COUNT)
+        by_state = np.where(shares, 6000.0 + 0.4 * n_rows, np.inf)
         return by_bit_set, by_state
 
     def _walk_is_cheaper(self, games: LeafGames, wanted: RankedSubsets, other: float) -> bool:
@@ -241,7 +254,7 @@ class Empirical:
         n_trees = len(games.ensemble.tree_ptr) - 1
         n_pairs = float(n_rows) * background.n_rows * n_trees
         by_leaf = _cost_by_leaf(games.players.n_players, n_rows, background.n_rows)
-        if games.players.refused(""):  # There is no other way.
+        if games.players.largest > MASK_BITS:  # There is no other way.
             by_leaf = np.inf
         if not n_rows or n_pairs * _STEP > by_leaf or (packed := margins.packed) is None:
             return None

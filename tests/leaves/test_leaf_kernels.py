@@ -19,6 +19,7 @@ from skglex._decomposition import (
     row_means,
     shapley_parts,
 )
+from skglex._decomposition._pair_matrix import PairMatrix
 from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.arguments import RankedSubsets
 from skglex._kernels.bitsets import count_ones, fill_bits, rank_bins
@@ -490,6 +491,24 @@ def test_means_over_rows(plain, players, weighting, cells, monkeypatch):
         assert_allclose(intercept + sums.sum(axis=0), total[0], rtol=0, atol=plain.atol)
 
 
+@weightings
+def test_pair_matrix(plain, weighting):
+    """Test `add_pair_corners` and `sum_pair_corners`: the means of main effects and pairs, from one table of all."""
+    if not len(plain.n_bins):
+        return
+    players = assign_players(plain.ensemble, np.arange(len(plain.n_bins)))
+    decomposition = decompose(plain, players, weighting, 2)
+    rows = Background(plain.bins, np.random.default_rng(0).random(40))
+    assert PairMatrix.fits(decomposition.weights.games)
+    sets, means = PairMatrix(decomposition.weights, None, DEFAULT_EXECUTION).top(rows, None)
+    found = dict(zip(sets, means))
+    components = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
+    for members in decomposition.listed.sets:
+        expected = np.average(np.abs(components[members]), axis=1, weights=rows.weight)
+        assert_allclose(found.pop(members, 0.0), expected, rtol=0, atol=plain.atol)
+    assert not found
+
+
 @pytest.mark.parametrize("n_rows", [3, 40], ids=["pair by pair", "in blocks"])
 @pytest.mark.parametrize("pairs", [False, True], ids=["values", "interactions"])
 def test_pairs_of_rows(plain, players, pairs, n_rows):
@@ -565,15 +584,16 @@ def test_walks_of_leaves_with_many_values(monkeypatch):
 
 
 def test_costs_of_counting():
-    """Bit sets count pairs of any leaf; of high orders only leaves with states too many to share, or of few rows."""
-    n_players, bins = np.array([0, 2, 8, 12, 13, 60]), np.zeros((1, 50_000), np.uint8)
+    """Bit sets count pairs of any leaf; of high orders only leaves with too many states to share, or of few rows."""
+    n_players, bins = np.array([0, 2, 8, 12, 13, 200]), np.zeros((1, 50_000), np.uint8)
     weight = np.ones(50_000)
-    by_bit_set, by_state = Background(bins, weight).weighting._costs_of_counting(n_players, 2)
-    assert (by_bit_set < by_state).all()
-    by_bit_set, by_state = Background(bins, weight).weighting._costs_of_counting(n_players, 4)
-    assert (by_bit_set < by_state).tolist() == [True, True, True, False, True, False]
-    by_bit_set, by_state = Background(bins[:, :100], weight[:100]).weighting._costs_of_counting(n_players, 4)
-    assert (by_bit_set < by_state).all()
+
+    def shared(n_rows, max_order):
+        weighting = Background(bins[:, :n_rows], weight[:n_rows]).weighting
+        by_bit_set, by_state = weighting._costs_of_counting(n_players, max_order)
+        return (by_state < by_bit_set).tolist()
+
+    assert not any(shared(50_000, 2) + shared(100, 4))
+    assert shared(50_000, 4) == [False, False, False, True, False, False]
     weight[0] = 2.0
-    by_bit_set, by_state = Background(bins, weight).weighting._costs_of_counting(n_players, 2)
-    assert (by_bit_set > by_state).any()
+    assert shared(50_000, 2) == [True, True, True, True, False, False]
