@@ -164,9 +164,6 @@ def importance_facts(view: Explained, players: NDArray[np.int64], notes: list[st
     empty: dict[str, Any] = {"importance": [], "featureImportance": [], "variance": []}
     if view.source.response.without_margin is not None:
         return empty | _combined_importance(view, players, notes)
-    if view.decomposition.refused is not None:
-        notes.append(f"The page has no components: {view.decomposition.refused}.")
-        return empty
     if isinstance(view.background, NoBackground):
         notes.append("The page has no importances, since the decomposer was fitted without rows.")
         return empty
@@ -270,6 +267,12 @@ def score_facts(view: Explained, margin: NDArray[np.float64], y: Any, weight: An
     if response.isolation is not None or response.targets or response.multilabel:
         return []
     y = np.asarray(y)
+    if y.dtype.kind in "OUST" and not response.is_classifier:
+        way_out = f". Pass class_names={sorted(set(y.tolist()), key=str)[:9]}, in the order of its numbers"
+        raise ValueError(
+            f"y holds texts such as {y.tolist()[0]!r}, but the {type(view.fitted.model).__name__} predicts numbers"
+            + ("" if response.n_classes is None else way_out)
+        )
     try:
         output = response.output(margin.T)
     except ValueError:  # The inverse link is unknown.

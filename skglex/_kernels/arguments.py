@@ -73,25 +73,23 @@ class Trees(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Describe the cuts of a grid, and how the model compares numbers with them.
+    """Describe where the bins of a grid begin.
 
     Attributes
     ----------
-    cuts : ndarray, float64
-        Thresholds or category codes, used_feature by used_feature.
+    edges : ndarray, float64
+        The least numbers that the model sends right, or category codes, used_feature by used_feature. NaN, which sends
+        no number right, follows those of each used_feature.
     ptr : ndarray of shape (n_used_features + 1,), int64
-        Start of each used_feature's cuts.
+        Start of each used_feature's edges.
     categorical : ndarray of shape (n_used_features,), bool
-    less_equal : bool
-        Whether the model goes left on ``x <= t`` rather than on ``x < t``.
     as_float32 : bool
-        Whether the model casts values to float32 before it compares.
+        Whether the model casts category codes to float32.
     """
 
-    cuts: NDArray[np.float64]
+    edges: NDArray[np.float64]
     ptr: NDArray[np.int64]
     categorical: NDArray[np.bool_]
-    less_equal: bool
     as_float32: bool
 
 
@@ -324,6 +322,27 @@ class BackgroundRows(NamedTuple):
     bins: NDArray[np.unsignedinteger]
     share: NDArray[np.float64]
     inverse: NDArray[np.float64]
+
+
+class NumberedRows(NamedTuple):
+    """Hold background rows, with their bins numbered among those that occur.
+
+    Attributes
+    ----------
+    bins : ndarray of shape (n_used_features, n_rows), uint16 or uint32
+        Used_feature s of row r is in the bin ``occurring[ptr[s] + bins[s, r]]``.
+    ptr : ndarray of shape (n_used_features + 1,), int64
+    occurring : ndarray, int64
+    weight : ndarray of shape (n_rows,), float64
+    equal : float
+        Weight of every row if all weights are equal, else 0.
+    """
+
+    bins: NDArray[np.unsignedinteger]
+    ptr: NDArray[np.int64]
+    occurring: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    equal: float
 
 
 class ShapleyRows(NamedTuple):
@@ -671,13 +690,10 @@ class Sources(NamedTuple):
         First source of each component.
     path_set : ndarray of shape (n_sources,), int64
         Path set: all leaves with the same players.
-    mask : ndarray of shape (n_sources,), uint64
-        Bit mask of the component's players among those of the path set.
     """
 
     ptr: NDArray[np.int64]
     path_set: NDArray[np.int64]
-    mask: NDArray[np.uint64]
 
 
 class PathSetItems(NamedTuple):
@@ -735,6 +751,23 @@ class TableLayout(NamedTuple):
     n_cells: NDArray[np.int64]
 
 
+class PairLayout(NamedTuple):
+    """Describe a table of all pairs of features over their bins.
+
+    The first and the second feature of a pair are in the order of the grid.
+
+    Attributes
+    ----------
+    bin_ptr : ndarray of shape (n_used_features + 1,), int64
+        First bin of each feature, among the bins of all features.
+    row_ptr : ndarray of shape (n_bins,), int64
+        The value at bin a of the first feature and bin b of the second is at ``row_ptr[a] + b``.
+    """
+
+    bin_ptr: NDArray[np.int64]
+    row_ptr: NDArray[np.int64]
+
+
 class ComponentTerms(NamedTuple):
     """List what the leaves of one path set add to: a term per output and component.
 
@@ -779,13 +812,16 @@ class StreamedComponents(NamedTuple):
     path_set_of_leaf : ndarray of shape (n_leaves,), int64
     ptr : ndarray of shape (n_path_sets + 1,), int64
         First component of each path set.
-    mask : ndarray, uint64
-        Bit mask of the component's players among those of the path set.
+    member_ptr : ndarray of shape (n_items + 1,), int64
+        First member of each component.
+    member : ndarray, int64
+        Positions of the component's players among those of the path set, increasing.
     column : ndarray, int64
         Row of the output array, within the block of one output.
     """
 
     path_set_of_leaf: NDArray[np.int64]
     ptr: NDArray[np.int64]
-    mask: NDArray[np.uint64]
+    member_ptr: NDArray[np.int64]
+    member: NDArray[np.int64]
     column: NDArray[np.int64]

@@ -19,6 +19,7 @@ from skglex._decomposition import (
     row_means,
     shapley_parts,
 )
+from skglex._decomposition._pair_matrix import PairMatrix
 from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.arguments import RankedSubsets
 from skglex._kernels.bitsets import count_ones, fill_bits, rank_bins
@@ -261,19 +262,20 @@ def test_coalition_weights(plain, players, weighting, by_state, monkeypatch):
             assert_allclose(got, expected, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("by_state", [False, True])
+@pytest.mark.parametrize(("by", "max_order"), [("bits", 2), ("state", 2), ("walks", 1), ("walks", 3)])
 @weightings
-def test_weights_by_rank(plain, players, weighting, by_state, monkeypatch):
-    """`add_near_misses`, or `add_near_misses_by_state`, with `sum_ranked_subsets`; or `ranked_from_ratios`."""
-    monkeypatch.setattr(_empirical, "_ROWS_TO_COUNT", 0 if by_state else np.inf)
+def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
+    """`add_near_misses`, or the same by states or walks, with `sum_ranked_subsets`; or `ranked_from_ratios`."""
+    monkeypatch.setattr(_empirical, "_ROWS_TO_COUNT", 0 if by == "state" else np.inf)
+    monkeypatch.setattr(_empirical.Empirical, "_walk_is_cheaper", lambda *args: by == "walks")
     games = LeafGames(plain.ensemble, players, group_patterns(plain.ensemble))
     subsets_of = [
-        sorted((v for v in range(1 << k) if v.bit_count() <= 2), key=lambda v: (v.bit_count(), v))
+        sorted((v for v in range(1 << k) if v.bit_count() <= max_order), key=lambda v: (v.bit_count(), v))
         for k in players.n_players.tolist()
     ]
     start = np.concatenate([[0], np.cumsum([len(own) for own in subsets_of])]).astype(np.int64)
     leaves = np.arange(plain.ensemble.n_leaves)
-    wanted = RankedSubsets(leaves, start[:-1], int(start[-1]), 2)
+    wanted = RankedSubsets(leaves, start[:-1], int(start[-1]), max_order)
     weight = plain.weighting(weighting).ranked_weights(games, wanted, DEFAULT_EXECUTION)
     for i, leaf in enumerate(plain.leaves):
         position = dict(zip(sorted(leaf.inside), players.condition_player[plain.ensemble.leaf_ptr[i] :]))
@@ -478,6 +480,24 @@ def test_means_over_rows(plain, players, weighting, cells, monkeypatch):
     intercept = decomposition.intercept()
     for sums, total in zip(found, margins):
         assert_allclose(intercept + sums.sum(axis=0), total[0], rtol=0, atol=plain.atol)
+
+
+@weightings
+def test_pair_matrix(plain, weighting):
+    """Test `add_pair_corners` and `sum_pair_corners`: the means of main effects and pairs, from one table of all."""
+    if not len(plain.n_bins):
+        return
+    players = assign_players(plain.ensemble, np.arange(len(plain.n_bins)))
+    decomposition = decompose(plain, players, weighting, 2)
+    rows = Background(plain.bins, np.random.default_rng(0).random(40))
+    assert PairMatrix.fits(decomposition.weights.games)
+    sets, means = PairMatrix(decomposition.weights, None, DEFAULT_EXECUTION).top(rows, None)
+    found = dict(zip(sets, means))
+    components = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
+    for members in decomposition.listed.sets:
+        expected = np.average(np.abs(components[members]), axis=1, weights=rows.weight)
+        assert_allclose(found.pop(members, 0.0), expected, rtol=0, atol=plain.atol)
+    assert not found
 
 
 @pytest.mark.parametrize("n_rows", [3, 40], ids=["pair by pair", "in blocks"])
