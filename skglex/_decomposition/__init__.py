@@ -16,7 +16,9 @@ from skglex._decomposition._explained import Explained, explained
 from skglex._decomposition._given_tables import GivenTables
 from skglex._decomposition._importance import (
     component_means,
+    means_by_feature_and_order,
     shapley_means,
+    strongest,
     sum_by_feature_and_order,
     top_components,
 )
@@ -53,6 +55,7 @@ __all__ = [
     "has_axes",
     "margin_label",
     "margin_means",
+    "means_by_feature_and_order",
     "name_values",
     "one_hot_columns",
     "pair_shapley",
@@ -62,6 +65,7 @@ __all__ = [
     "row_values",
     "shapley_means",
     "shapley_parts",
+    "strongest",
     "sum_by_feature_and_order",
     "top_components",
     "warn_of_remainder",

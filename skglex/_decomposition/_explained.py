@@ -152,7 +152,10 @@ class Explained:
 
     def component_names(self, listed: ListedComponents, chosen: Iterable[int] | None = None) -> list[str]:
         """Return the names of all or the chosen components of a list."""
-        sets = listed.sets if chosen is None else [listed.sets[int(i)] for i in chosen]
+        return self.set_names(listed.sets if chosen is None else [listed.sets[int(i)] for i in chosen])
+
+    def set_names(self, sets: list[tuple[int, ...]]) -> list[str]:
+        """Return the names of components by their players."""
         return column_names(self.groups.names, sets, self.estimator.separator)
 
     def features_of(self, members: tuple[int, ...]) -> list[str]:

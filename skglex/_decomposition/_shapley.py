@@ -79,10 +79,12 @@ class ShapleySums:
     @property
     def _refused(self) -> str | None:
         """Return why leaf by leaf the values cannot be computed; None if they can."""
-        if self._weights.weighting.solves_any_path and not self._pairs:
+        if self._weights.weighting.solves_any_path:
             return None
-        what = "SHAP interaction values" if self._pairs else "SHAP values with empirical weights"
-        return self._games.players.refused(what)
+        what = "SHAP interaction values" if self._pairs else "SHAP values"
+        return self._games.players.refused(
+            f"{what} with empirical weights of boxes that are not leaves of trees"
+        )
 
     @property
     def _has_columns(self) -> NDArray[np.bool_]:

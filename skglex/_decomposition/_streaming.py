@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from math import comb
 from typing import Any
 
@@ -55,14 +56,14 @@ def add_streamed(
 
 def sum_orders_of(
     weights: CoalitionWeights,
-    usable: NDArray[np.uint64],
+    usable: NDArray[np.bool_],
     bins: NDArray[np.unsignedinteger],
     n_orders: int,
     execution: Execution = DEFAULT_EXECUTION,
 ) -> NDArray[np.float64]:
     """Return the sum of all components of each order up to ``n_orders``: (n_outputs, n_orders, n_samples).
 
-    ``usable`` holds the bit mask of the players of each leaf that components may have.
+    ``usable`` says of each leaf condition whether components may have its player.
     """
     games = weights.games
     ensemble = games.ensemble
@@ -96,6 +97,14 @@ def by_path_set(
     source = np.concatenate([np.arange(*sources.ptr[c : c + 2]) for c in chosen])
     path_sets, path_set = index.path_sets, sources.path_set[source]
     order = np.argsort(path_set, kind="stable")
-    ptr = np.searchsorted(path_set[order], np.arange(len(path_sets.players) + 1)).astype(np.int64)
-    columns = np.repeat(column, n_sources)[order]
-    return StreamedComponents(path_sets.of_leaf, ptr, sources.mask[source][order], columns)
+    ptr = np.searchsorted(path_set[order], np.arange(len(path_sets) + 1)).astype(np.int64)
+    columns, path_set = np.repeat(column, n_sources)[order], path_set[order]
+    of_set = [index.sets[c] for c in chosen.tolist()]
+    set_sizes = np.array([len(members) for members in of_set], np.int64)
+    first, flat = np.cumsum(set_sizes) - set_sizes, np.array([*chain.from_iterable(of_set)], np.int64)
+    item = np.repeat(np.arange(len(chosen)), n_sources)[order]
+    sizes = set_sizes[item]
+    member = flat[np.repeat(first[item] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())]
+    member = path_sets.positions(np.repeat(path_set, sizes), member)
+    member_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return StreamedComponents(path_sets.of_leaf, ptr, member_ptr, member, columns)

@@ -221,8 +221,9 @@ def _conditions_by_path_set(index: ComponentIndex, ensemble: LeafEnsemble) -> Pa
     """List the distinct conditions of the leaves of each path set, sorted by feature."""
     n_used_features, n_conditions = len(ensemble.grid.features), len(ensemble.complement)
     key = index.path_sets.of_leaf[ensemble.condition_leaf] * n_used_features + ensemble.condition_feature
-    keys = np.unique(key * n_conditions + ensemble.leaf_condition)
-    starts = np.arange(len(index.path_sets.players) + 1) * n_used_features * n_conditions
+    keys = np.sort(key * n_conditions + ensemble.leaf_condition)
+    keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
+    starts = np.arange(len(index.path_sets) + 1) * n_used_features * n_conditions
     return PathSetItems(np.searchsorted(keys, starts), keys % max(n_conditions, 1))
 
 
@@ -230,5 +231,5 @@ def leaves_by_path_set(index: ComponentIndex, leaves: NDArray[np.int64]) -> Path
     """List the leaves of each path set."""
     path_set = index.path_sets.of_leaf[leaves]
     order = np.argsort(path_set, kind="stable")
-    ptr = np.searchsorted(path_set[order], np.arange(len(index.path_sets.players) + 1))
+    ptr = np.searchsorted(path_set[order], np.arange(len(index.path_sets) + 1))
     return PathSetItems(ptr.astype(np.int64), leaves[order])

@@ -164,9 +164,6 @@ def importance_facts(view: Explained, players: NDArray[np.int64], notes: list[st
     empty: dict[str, Any] = {"importance": [], "featureImportance": [], "variance": []}
     if view.source.response.without_margin is not None:
         return empty | _combined_importance(view, players, notes)
-    if view.decomposition.refused is not None:
-        notes.append(f"The page has no components: {view.decomposition.refused}.")
-        return empty
     if isinstance(view.background, NoBackground):
         notes.append("The page has no importances, since the decomposer was fitted without rows.")
         return empty

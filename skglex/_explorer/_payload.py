@@ -84,6 +84,10 @@ class Page:
         view, everything = self.view, Rows(self.decomposer, self.rows.X)
         facts = model_facts(view, title, target, units)
         facts["maxOrder"], weights = coalition_arrays(view)
+        if facts["maxOrder"] == 0 and view.decomposition.without_margin is None:
+            self.notes.append(
+                "The page computes no components, since the paths of the model have too many features."
+            )
         self.arrays |= weights
         facts["backgroundRows"] = self._add_background()
         if facts["combined"] and facts["backgroundRows"] and facts["weighting"] == "empirical":

@@ -690,13 +690,10 @@ class Sources(NamedTuple):
         First source of each component.
     path_set : ndarray of shape (n_sources,), int64
         Path set: all leaves with the same players.
-    mask : ndarray of shape (n_sources,), uint64
-        Bit mask of the component's players among those of the path set.
     """
 
     ptr: NDArray[np.int64]
     path_set: NDArray[np.int64]
-    mask: NDArray[np.uint64]
 
 
 class PathSetItems(NamedTuple):
@@ -754,6 +751,23 @@ class TableLayout(NamedTuple):
     n_cells: NDArray[np.int64]
 
 
+class PairLayout(NamedTuple):
+    """Describe a table of all pairs of features over their bins.
+
+    The first and the second feature of a pair are in the order of the grid.
+
+    Attributes
+    ----------
+    bin_ptr : ndarray of shape (n_used_features + 1,), int64
+        First bin of each feature, among the bins of all features.
+    row_ptr : ndarray of shape (n_bins,), int64
+        The value at bin a of the first feature and bin b of the second is at ``row_ptr[a] + b``.
+    """
+
+    bin_ptr: NDArray[np.int64]
+    row_ptr: NDArray[np.int64]
+
+
 class ComponentTerms(NamedTuple):
     """List what the leaves of one path set add to: a term per output and component.
 
@@ -798,13 +812,16 @@ class StreamedComponents(NamedTuple):
     path_set_of_leaf : ndarray of shape (n_leaves,), int64
     ptr : ndarray of shape (n_path_sets + 1,), int64
         First component of each path set.
-    mask : ndarray, uint64
-        Bit mask of the component's players among those of the path set.
+    member_ptr : ndarray of shape (n_items + 1,), int64
+        First member of each component.
+    member : ndarray, int64
+        Positions of the component's players among those of the path set, increasing.
     column : ndarray, int64
         Row of the output array, within the block of one output.
     """
 
     path_set_of_leaf: NDArray[np.int64]
     ptr: NDArray[np.int64]
-    mask: NDArray[np.uint64]
+    member_ptr: NDArray[np.int64]
+    member: NDArray[np.int64]
     column: NDArray[np.int64]

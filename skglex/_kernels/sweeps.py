@@ -6,19 +6,11 @@ sweep meets corners and rows in the order of their first bin, and sums what it h
 
 import numpy as np
 
-from skglex._kernels.coalitions import signed_weight
+from skglex._kernels.coalitions import signed_weights
 from skglex._kernels.compilation import helper, kernel
+from skglex._kernels.component_tables import condition_on
 
 _SHIFT = 5  # Sums of 32 bins, and of 32 times 32, make a sum up to a bin short.
-
-
-@helper
-def _condition_on(used_feature, leaf, paths, condition_feature):
-    """Return the position of a leaf's condition on a used_feature."""
-    e = paths.ptr[leaf]
-    while condition_feature[paths.condition[e]] != used_feature:
-        e += 1
-    return e
 
 
 @helper
@@ -54,21 +46,23 @@ def _list_corners(
     """
     leaf_of, weight_of, first_of, second_of = corners
     n, choose = 0, coalitions.ranks.choose
+    members, signed = np.empty(2, np.int64), np.empty(4)
+    guess0, guess1 = 0, 0
     for k in range(sources.ptr[c], sources.ptr[c + 1]):
-        mask, path_set = sources.mask[k], sources.path_set[k]
+        path_set = sources.path_set[k]
         for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
             leaf = path_set_leaves.item[q]
-            e0 = _condition_on(one, leaf, paths, condition_feature)
-            e1 = _condition_on(other, leaf, paths, condition_feature)
+            e0 = condition_on(one, leaf, guess0, paths, condition_feature)
+            e1 = condition_on(other, leaf, guess1, paths, condition_feature)
+            guess0, guess1 = e0 - paths.ptr[leaf], e1 - paths.ptr[leaf]
             weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
             offset = coalitions.ranks.offset[players.n_players[leaf]]
-            bit0 = np.uint64(1) << np.uint64(players.position[e0])
-            bit1 = np.uint64(1) << np.uint64(players.position[e1])
+            members[0], members[1] = players.position[e0], players.position[e1]
+            signed_weights(weight, members, 2, ranked, choose, offset, signed)
             begin0, end0 = events.ptr[paths.condition[e0]], events.ptr[paths.condition[e0] + 1]
             begin1, end1 = events.ptr[paths.condition[e1]], events.ptr[paths.condition[e1] + 1]
             for part in range(4):
-                v = (bit0 if part & 1 else np.uint64(0)) | (bit1 if part & 2 else np.uint64(0))
-                coefficient = signed_weight(weight, mask, v, ranked, choose, offset)
+                coefficient = signed[part]
                 if coefficient == 0.0:
                     continue
                 for i in range(begin0 if part & 1 else 0, end0 if part & 1 else 1):

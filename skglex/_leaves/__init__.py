@@ -11,11 +11,12 @@ from skglex._leaves._leaf_sum import LeafSum
 from skglex._leaves._leaves import LeafEnsemble, collect_conditions
 from skglex._leaves._path_dependent import PathDependent
 from skglex._leaves._patterns import GROUP_BITS, PatternGroups, group_patterns
-from skglex._leaves._players import Players, assign_players
+from skglex._leaves._players import MASK_BITS, Players, assign_players
 from skglex._leaves._weighting import Weighting, inverse_binomials, most_states
 
 __all__ = [
     "GROUP_BITS",
+    "MASK_BITS",
     "Background",
     "BackgroundLike",
     "CoalitionWeights",
