@@ -23,9 +23,9 @@ from skglex._decomposition import (
     Decomposition,
     Explained,
     ListedComponents,
+    ResponseScale,
     average_out,
     component_means,
-    response_scale,
     shapley_means,
     strongest,
     warn_of_remainder,
@@ -393,7 +393,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         if self._decomposition.without_margin is None:
             return self._decomposition.intercept(self._execution)
         nothing = np.empty((len(self._fitted.grid.features), 1), self._fitted.grid.dtype)
-        scale = response_scale(self._decomposition, self._fitted.background, self._fitted.source.response)
+        scale = ResponseScale(self._decomposition, self._fitted.background, self._fitted.source.response)
         return scale.means([()], nothing, self._execution)[:, 0, 0]
 
     def _decompose(self, Xt: Any) -> Decomposition:

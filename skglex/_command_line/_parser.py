@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from math import isfinite
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 
 from skglex._command_line import _commands
 from skglex._command_line._terminal import Mistake
+from skglex._utils import suggest
 from skglex._version import __version__
 
 _MODELS = """\
@@ -25,6 +27,9 @@ Columns that the model does not know are left out. Text becomes categories where
 """
 
 
+COMMANDS = ("report", "summary", "components", "shap", "debias")
+
+
 class _Parser(ArgumentParser):
     """Report mistakes in one line."""
 
@@ -32,7 +37,9 @@ class _Parser(ArgumentParser):
         super().__init__(**options, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        raise Mistake(f"{message}. See {self.prog} --help")
+        if found := re.match("argument COMMAND: invalid choice: '([^']*)'", message):
+            message = f"there is no command {found[1]!r}. {suggest(found[1], COMMANDS, 'commands')}"
+        raise Mistake(f"{message}{'' if message.endswith('?') else '.'} See {self.prog} --help")
 
 
 def build_parser() -> ArgumentParser:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._decomposition._response_scale import ResponseScale, response_scale
+from skglex._decomposition._response_scale import ResponseScale
 from skglex._input import as_numpy, column_names, row_of_series
 from skglex._response import on_response
 from skglex._utils import Execution
@@ -113,7 +113,7 @@ class Explained:
     @property
     def response_scale(self) -> ResponseScale:
         """Return what decomposes the response of the model; raise if its background or its response do not allow it."""
-        return response_scale(self.decomposition, self.background, self.source.response)
+        return ResponseScale(self.decomposition, self.background, self.source.response)
 
     @property
     def response_labels(self) -> list[Any] | None:

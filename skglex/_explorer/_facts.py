@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import metrics
 
-from skglex._decomposition import Explained, margin_label, response_scale, sum_by_feature_and_order
+from skglex._decomposition import Explained, ResponseScale, margin_label, sum_by_feature_and_order
 from skglex._input import column_names
 from skglex._leaves import NoBackground, PathDependent
 from skglex._readers import describe_combination
@@ -207,7 +207,7 @@ def _combined_importance(view: Explained, players: NDArray[np.int64], notes: lis
     rows = view.background.spread_rows(_COMBINED_ROWS)
     if rows is None or isinstance(view.decomposition.weighting, PathDependent):
         return {}
-    scale = response_scale(view.decomposition, rows, view.source.response)
+    scale = ResponseScale(view.decomposition, rows, view.source.response)
     sets = scale.sets_up_to(2 if scale.n_players <= _MOST_PAIRED else 1, view.decomposition.allowed)
     values = scale.components([(), *sets], rows.bins, view.execution)
     means = np.abs(values[:, 1:]) @ (rows.weight / rows.total)
@@ -267,6 +267,12 @@ def score_facts(view: Explained, margin: NDArray[np.float64], y: Any, weight: An
     if response.isolation is not None or response.targets or response.multilabel:
         return []
     y = np.asarray(y)
+    if y.dtype.kind in "OUST" and not response.is_classifier:
+        way_out = f". Pass class_names={sorted(set(y.tolist()), key=str)[:9]}, in the order of its numbers"
+        raise ValueError(
+            f"y holds texts such as {y.tolist()[0]!r}, but the {type(view.fitted.model).__name__} predicts numbers"
+            + ("" if response.n_classes is None else way_out)
+        )
     try:
         output = response.output(margin.T)
     except ValueError:  # The inverse link is unknown.

@@ -19,8 +19,7 @@ from skglex._explorer._comparison import compare_with
 from skglex._explorer._features import can_edit_all
 from skglex._explorer._page import render
 from skglex._explorer._payload import Page, PageRows, sample
-from skglex._input import as_numpy, frame_names, is_frame, raw_column
-from skglex._utils import suggest
+from skglex._input import as_numpy, is_frame, named_column
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -137,7 +136,7 @@ def report(
         chosen in the page.
     class_names : list of str, default=None
         Names for the classes, in the order of ``model.classes_``, or of the numbers that a booster gives them. None:
-        the labels of the model.
+        the labels of the model. ``y`` may hold these names or the labels.
     keep : data frame, Series or dict of str to array-like, default=None
         Columns that the page shows beside the rows that it holds, such as an id. The model does not use them.
     title : str, default=None
@@ -194,9 +193,11 @@ def report(
         weight = _check_sample_weight(sample_weight, np.empty((X.shape[0], 0)), dtype=np.float64)
     decomposer = _decomposer_of(model_or_decomposer, X, weight)
     group_name, group_of_row = _groups_of(groups, X)
-    y = _target_of(y, X)
-    shown = sample(X.shape[0], max_rows)
     names = None if class_names is None else [str(name) for name in class_names]
+    y = _target_of(y, X)
+    if y is not None and names is not None:
+        y = y[0], _numbered(y[1], names, decomposer)
+    shown = sample(X.shape[0], max_rows)
     rows = PageRows(
         X,
         None if y is None else y[1],
@@ -257,10 +258,7 @@ def _groups_of(groups: Any, X: Any) -> tuple[str, NDArray[Any] | None]:
         return "group", None
     name = getattr(groups, "name", None)
     if isinstance(groups, str):
-        names = frame_names(X) if is_frame(X) else []
-        if groups not in names:
-            raise ValueError(f"groups={groups!r} is no column of X. {suggest(groups, names, 'columns')}")
-        name, groups = groups, raw_column(X, names.index(groups))
+        name, groups = groups, named_column(X, groups, "groups")
     values = np.asarray(groups)
     if values.ndim != 1:
         raise ValueError(f"groups must have one label per row; got the shape {values.shape}")
@@ -273,10 +271,26 @@ def _target_of(y: Any, X: Any) -> tuple[str | None, NDArray[Any]] | None:
     if y is None:
         return None
     name, values = getattr(y, "name", None), np.asarray(y)
+    if isinstance(y, str):
+        raise ValueError(f"y must have one value per row; got {y!r}. Pass the column itself, not its name")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     check_consistent_length(values, X)
+    # A comparison with pandas.NA has no truth value.
+    n_missing = sum(v is None or type(v).__name__ == "NAType" or v != v for v in values.ravel().tolist())
+    if n_missing:
+        raise ValueError(
+            f"y is missing in {n_missing:,} of {len(values):,} rows. Pass the rows that have a target, or leave y out"
+        )
     return (None if name is None else str(name)), values
+
+
+def _numbered(y: NDArray[Any], names: list[str], decomposer: GlexDecomposer) -> NDArray[Any]:
+    """Return a target that holds the given names of classes as the labels of the model; any other unchanged."""
+    classes = np.asarray(getattr(decomposer, "classes_", range(len(names))))
+    if y.dtype.kind in "biuf" or np.isin(y, classes).all() or not np.isin(y.astype(str), names).all():
+        return y
+    return np.asarray(classes[[names.index(str(label)) for label in y]])
 
 
 def _kept_columns(keep: Any, X: Any) -> dict[str, NDArray[Any]]:

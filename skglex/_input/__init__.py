@@ -8,6 +8,7 @@ from skglex._input._categories import (
     is_categorical,
     is_text,
     name_categories,
+    named_column,
     raw_column,
 )
 from skglex._input._distinct_values import DistinctValues, find_distinct_values
@@ -71,6 +72,7 @@ __all__ = [
     "list_features",
     "map_chunks",
     "name_categories",
+    "named_column",
     "output_names",
     "pack_index",
     "pack_row",

@@ -97,7 +97,13 @@ def _position(item: Any, names: list[str], parameter: str) -> int:
                 f"{-len(names)} to {len(names) - 1}"
             )
         return int(item) % len(names)
-    raise ValueError(f"{parameter} contains the unknown feature {item!r}. {suggest(item, names)}")
+    known = suggest(item, names)
+    if isinstance(item, str) and names == [f"x{i}" for i in range(len(names))]:
+        known = (
+            f"The features are 'x0' to 'x{len(names) - 1}', since the columns have no names. If {item!r} is a column "
+            "before a preprocessing, pass the pipeline with the preprocessing as the model"
+        )
+    raise ValueError(f"{parameter} contains the unknown feature {item!r}. {known}")
 
 
 @dataclass(frozen=True)

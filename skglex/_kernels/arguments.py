@@ -73,25 +73,23 @@ class Trees(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Describe the cuts of a grid, and how the model compares numbers with them.
+    """Describe where the bins of a grid begin.
 
     Attributes
     ----------
-    cuts : ndarray, float64
-        Thresholds or category codes, used_feature by used_feature.
+    edges : ndarray, float64
+        The least numbers that the model sends right, or category codes, used_feature by used_feature. NaN, which sends
+        no number right, follows those of each used_feature.
     ptr : ndarray of shape (n_used_features + 1,), int64
-        Start of each used_feature's cuts.
+        Start of each used_feature's edges.
     categorical : ndarray of shape (n_used_features,), bool
-    less_equal : bool
-        Whether the model goes left on ``x <= t`` rather than on ``x < t``.
     as_float32 : bool
-        Whether the model casts values to float32 before it compares.
+        Whether the model casts category codes to float32.
     """
 
-    cuts: NDArray[np.float64]
+    edges: NDArray[np.float64]
     ptr: NDArray[np.int64]
     categorical: NDArray[np.bool_]
-    less_equal: bool
     as_float32: bool
 
 
@@ -326,6 +324,27 @@ class BackgroundRows(NamedTuple):
     inverse: NDArray[np.float64]
 
 
+class NumberedRows(NamedTuple):
+    """Hold background rows, with their bins numbered among those that occur.
+
+    Attributes
+    ----------
+    bins : ndarray of shape (n_used_features, n_rows), uint16 or uint32
+        Used_feature s of row r is in the bin ``occurring[ptr[s] + bins[s, r]]``.
+    ptr : ndarray of shape (n_used_features + 1,), int64
+    occurring : ndarray, int64
+    weight : ndarray of shape (n_rows,), float64
+    equal : float
+        Weight of every row if all weights are equal, else 0.
+    """
+
+    bins: NDArray[np.unsignedinteger]
+    ptr: NDArray[np.int64]
+    occurring: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    equal: float
+
+
 class ShapleyRows(NamedTuple):
     """Locate Shapley values in an output array of shape (rows, n_samples).
 
@@ -518,6 +537,51 @@ class FreeAxes(NamedTuple):
     end: NDArray[np.int64]
     sign: NDArray[np.float64]
     most_corners: int
+
+
+class SetFamily(NamedTuple):
+    """List sets of few players. Every subset of a set is in the list, and the sets without supersets come last.
+
+    Attributes
+    ----------
+    player_of_feature : ndarray of shape (n_used_features,), int64
+        Player of every used_feature; -1 if it is in no set.
+    with_player : ndarray of shape (n_sets_with_supersets, n_players), int32
+        Position of every set with one more player; -1 if the player is in the set, or the larger set is not listed.
+    order : int
+        Number of players of the largest set.
+    """
+
+    player_of_feature: NDArray[np.int64]
+    with_player: NDArray[np.int32]
+    order: int
+
+
+class WalkWork(NamedTuple):
+    """Give a walk of mixed rows down the trees its work space.
+
+    Attributes
+    ----------
+    waiting : ndarray of shape (2 * depth + 2, 7), int64
+        Nodes at which background rows wait.
+    order : ndarray of shape (n_background,), int64
+        The background rows: those that wait together are next to each other.
+    side : ndarray of shape (n_players,), uint8
+        Which row every player follows; 0 if that is not decided.
+    decided : ndarray of shape (n_players,), int64
+        The players for which it is.
+    found : ndarray, int64
+        Sets of a family.
+    sign : ndarray, float64
+        With which sign a leaf counts for each.
+    """
+
+    waiting: NDArray[np.int64]
+    order: NDArray[np.int64]
+    side: NDArray[np.uint8]
+    decided: NDArray[np.int64]
+    found: NDArray[np.int64]
+    sign: NDArray[np.float64]
 
 
 # -- patterns ---------------------------------------------------------------------------------

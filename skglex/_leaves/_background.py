@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._kernels.arguments import BitSets
+from skglex._kernels.arguments import BitSets, NumberedRows
 from skglex._kernels.bitsets import fill_bits, rank_bins
 from skglex._leaves._empirical import Empirical
 from skglex._leaves._weighting import Weighting
-from skglex._utils import budgets, scaled, warn_user
+from skglex._utils import budgets, scaled, warn_user, without_cached
 from skglex.exceptions import SmallBackgroundWarning
 
 # Components of a higher order need no more rows than those of this order: 2 ** 4 = 16.
@@ -83,6 +84,9 @@ class Background:
     bins: NDArray[np.unsignedinteger]
     weight: NDArray[np.float64]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return without_cached(self)
+
     @property
     def n_rows(self) -> int:
         """Return the number of rows."""
@@ -125,6 +129,27 @@ class Background:
         """Return where ``compare`` is true for the rows X (see `BackgroundLike`)."""
         return compare(X, None)
 
+    @property
+    def equal_weight(self) -> float:
+        """Return the weight of every row if all weights are equal, else 0."""
+        return float(self.weight[0]) if (self.weight == self.weight[0]).all() else 0.0
+
+    @cached_property
+    def numbered_rows(self) -> NumberedRows:
+        """Return the rows with their bins numbered among those that occur."""
+        numbers, occurring = np.empty(self.bins.shape, np.uint32), [np.empty(0, np.int64)]
+        for s, column in enumerate(self.bins):
+            bins, numbers[s] = np.unique(column, return_inverse=True)
+            occurring.append(bins)
+        fits = numbers.max(initial=0) < np.iinfo(np.uint16).max
+        return NumberedRows(
+            bins=numbers.astype(np.uint16) if fits else numbers,
+            ptr=np.cumsum([len(bins) for bins in occurring]).astype(np.int64),
+            occurring=np.concatenate(occurring).astype(np.int64),
+            weight=self.weight,
+            equal=self.equal_weight,
+        )
+
     def bit_sets(self, n_bins: NDArray[np.int64]) -> Iterator[BitSets]:
         """Yield blocks of rows as bit sets."""
         n_rows = self.bins.shape[1]
@@ -132,7 +157,7 @@ class Background:
         size, budget = 1 << 16, scaled(budgets.bit_set_bytes)
         while size > 64 and (np.minimum(n_bins, size) + 1).sum() * min(size, n_rows) > 8 * budget:
             size >>= 1
-        equal = float(self.weight[0]) if (self.weight == self.weight[0]).all() else 0.0
+        equal = self.equal_weight
         rank, row_ptr = np.empty(bin_ptr[-1], np.int32), np.empty(len(bin_ptr), np.int64)
         for r0 in range(0, n_rows, size):
             r1 = min(r0 + size, n_rows)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._kernels.arguments import BackgroundRows, Paths, PlayerArrays, RankedSubsets, ShapleyRows
+from skglex._kernels.arguments import (
+    BackgroundRows,
+    Paths,
+    PlayerArrays,
+    RankedSubsets,
+    ShapleyRows,
+    SubsetRanks,
+)
 from skglex._kernels.bitsets import add_near_misses
 from skglex._kernels.clusters import add_near_misses_by_state, coalitions_by_state
 from skglex._kernels.coalitions import coalitions_from_histogram, sum_ranked_subsets
 from skglex._kernels.long_paths import add_shapley_by_comparison
+from skglex._kernels.near_miss_walks import add_near_misses_by_walks
 from skglex._kernels.patterns import pattern_histogram
 from skglex._kernels.subset_sums import MOST_PLAYERS
 from skglex._kernels.tree_walks import add_shapley_by_walks
@@ -33,6 +42,14 @@ _ROWS_TO_COUNT, _MOST_STATES = 1536, 1 << 12
 _MOST_TO_COUNT = 12
 # Nanoseconds that a background row takes to pass a node beside an explained row.
 _STEP = 5.0
+# Nanoseconds that it takes to pass a node with other background rows, and that each leaf takes. The other ways to count
+# take some per leaf, and some per leaf and row.
+_WALK, _WALK_LEAF = 3.0, 1000.0
+_BY_STATE, _BY_BIT_SET = (6000.0, 0.4), (1500.0, 2.0)
+# Fewest leaves that walks are considered for, and most sets of players that they distinguish.
+_LEAVES_TO_WALK, _MOST_SETS = 256, 1 << 16
+# Leaves of one task.
+_LEAVES_PER_WALK = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -114,6 +131,26 @@ class Empirical:
         """Return the weights of small coalitions (see `Weighting`)."""
         ensemble, players, out = games.ensemble, games.players.arrays, np.zeros(wanted.size)
         ranks, background = subset_ranks(games.players.largest), self.background
+        tasks = split_leaves(ensemble, wanted)
+        if self._walk_is_cheaper(games, wanted):
+            walks = [self._walk(games, part, ranks, out) for part in _split_trees(ensemble, wanted)]
+            execution.run(add_near_misses_by_walks, walks)
+        else:
+            self._count_leaves(games, wanted, ranks, out, execution)
+        total = background.total
+        execution.run(sum_ranked_subsets, [(players, part, ranks, total, out) for part in tasks])
+        return out
+
+    def _count_leaves(
+        self,
+        games: LeafGames,
+        wanted: RankedSubsets,
+        ranks: SubsetRanks,
+        out: NDArray[np.float64],
+        execution: Execution,
+    ) -> None:
+        """Count the background rows that violate few players of each leaf, leaf by leaf or in clusters."""
+        ensemble, background = games.ensemble, self.background
         # A row of a bit set that violates few players costs more than a row that is counted once for many leaves.
         by_state = np.full(len(wanted.leaves), background.n_rows >= _ROWS_TO_COUNT)
         by_state &= np.diff(ensemble.leaf_ptr)[wanted.leaves] <= _MOST_TO_COUNT
@@ -122,14 +159,43 @@ class Empirical:
             tasks = split_leaves(ensemble, wanted._replace(leaves=wanted.leaves[by_state]))
             execution.run(add_near_misses_by_state, [(*args, part, ranks, states, out) for part in tasks])
         if not by_state.all():
-            leaf_sets = ensemble.conditions, ensemble.paths, players
+            leaf_sets = ensemble.conditions, ensemble.paths, games.players.arrays
             tasks = split_leaves(ensemble, wanted._replace(leaves=wanted.leaves[~by_state]))
             for block in background.bit_sets(ensemble.grid.n_bins):
                 execution.run(add_near_misses, [(block, *leaf_sets, part, ranks, out) for part in tasks])
-        tasks = split_leaves(ensemble, wanted)
-        total = background.total
-        execution.run(sum_ranked_subsets, [(players, part, ranks, total, out) for part in tasks])
-        return out
+
+    def _walk(
+        self, games: LeafGames, wanted: RankedSubsets, ranks: SubsetRanks, out: NDArray[np.float64]
+    ) -> tuple[Any, ...]:
+        """Return the arguments of `add_near_misses_by_walks`."""
+        ensemble, players = games.ensemble, games.players
+        some_trees = np.unique(np.searchsorted(ensemble.tree_ptr, wanted.leaves, side="right") - 1)
+        model = (
+            ensemble.trees,
+            players.player_of_feature,
+            ensemble.grid.n_bins,
+            ensemble.paths,
+            players.arrays,
+        )
+        return self.background.numbered_rows, *model, wanted, ranks, some_trees, out
+
+    def _walk_is_cheaper(self, games: LeafGames, wanted: RankedSubsets) -> bool:
+        """Return whether the rows should walk down the trees, from the steps that a few of them take."""
+        ensemble, n_rows, n_leaves = games.ensemble, self.background.n_rows, len(wanted.leaves)
+        largest = games.players.largest
+        n_sets = sum(comb(largest, size) for size in range(wanted.max_order + 1))
+        if ensemble.trees is None or n_leaves < _LEAVES_TO_WALK or n_sets > _MOST_SETS:
+            return False
+        trees = np.unique(np.searchsorted(ensemble.tree_ptr, wanted.leaves, side="right") - 1)
+        trees = trees[np.unique(np.linspace(0, len(trees) - 1, 3).astype(int))]
+        of_tree = [slice(*np.searchsorted(wanted.leaves, ensemble.tree_ptr[t : t + 2])) for t in trees]
+        some = wanted._replace(leaves=np.concatenate([wanted.leaves[part] for part in of_tree]))
+        few = Empirical(self.background.spread_rows(32))
+        ranks = subset_ranks(largest)
+        n_steps = add_near_misses_by_walks(*few._walk(games, some, ranks, np.zeros(wanted.size)))
+        by_walk = _WALK * n_steps / few.background.n_rows / len(some.leaves)
+        fixed, by_row = _BY_STATE if n_rows >= _ROWS_TO_COUNT else _BY_BIT_SET
+        return bool(_WALK_LEAF + by_walk * n_rows < fixed + by_row * n_rows)
 
     solves_leaves = True
     solves_any_path = False
@@ -193,6 +259,12 @@ class Empirical:
 
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
         """Do nothing: the background is part of every copy."""
+
+
+def _split_trees(ensemble: LeafEnsemble, wanted: RankedSubsets) -> list[RankedSubsets]:
+    """Split a request into tasks of some trees or, if they are large, parts of a tree."""
+    chunks = weight_chunks(np.ones(len(wanted.leaves)), _LEAVES_PER_WALK)
+    return [wanted._replace(leaves=wanted.leaves[a:b]) for a, b in chunks]
 
 
 def _cost_by_leaf(n_players: NDArray[np.int64], n_rows: int, n_background: int) -> float:

@@ -294,11 +294,11 @@ def _choose(row: int | None, n_rows: int, what: str) -> int:
                 FutureWarning,
             )
         row = 0
-    if not isinstance(row, (int, np.integer)) or not 0 <= row < n_rows:
+    if not isinstance(row, (int, np.integer)) or not -n_rows <= row < n_rows:
         raise ValueError(
             f"row must be a position from 0 to {n_rows - 1}, since {what} ends there; got {row!r}"
         )
-    return int(row)
+    return int(row) % n_rows
 
 
 def _label_step(names: Names, parts: list[str]) -> str:

@@ -68,6 +68,8 @@ def test_several_outputs_have_columns_of_their_own(files, run, tmp_path):
     found = pd.read_csv(tmp_path / "s.csv")
     names = ["intercept", "age", "zone", "margin"]
     assert list(found) == [f"{label}__{name}" for label in range(3) for name in names]
+    shown = run("shap", tmp_path / "three.json", "rows.csv").out.split("\n\n")
+    assert [table.split()[1] for table in shown] == [f"{label}__intercept" for label in range(3)]
     margin = found[[f"{label}__margin" for label in range(3)]]
     assert_allclose(margin, model.predict(X, output_margin=True), rtol=0, atol=1e-6)
     assert (

@@ -183,6 +183,12 @@ def test_classes_have_the_names_that_one_gives(rows):
         assert facts["response"]["name"] == "probability of class low"
         assert facts["targetLabels"] == sorted(names)
         assert facts["scores"][0] == {"name": "accuracy", "value": model.score(X, codes)}
+    of_names = skglex.report(booster, X, np.array(names)[codes], class_names=names, path=None)
+    assert payload_of(of_names)["facts"]["scores"] == facts["scores"]
+    with pytest.raises(
+        ValueError, match=r"texts such as '.*Pass class_names=\['high', 'low', 'middle'\], in the order"
+    ):
+        skglex.report(booster, X, np.array(names)[codes], path=None)
     with pytest.raises(ValueError, match=r"for each of the classes \[0, 1, 2\]; got \['a', 'b'\]"):
         skglex.report(booster, X, class_names=["a", "b"], path=None)
 
@@ -263,6 +269,8 @@ def test_report_shows_itself(rows, model, tmp_path):
         ({"groups": ["a"]}, "inconsistent numbers of samples"),
         ({"remove": ["sex"]}, "remove contains the unknown feature 'sex'"),
         ({"y": [1, 2]}, "inconsistent numbers of samples"),
+        ({"y": [1.0] * 399 + [np.nan]}, "y is missing in 1 of 400 rows"),
+        ({"y": ["a"] * 400}, "y holds texts such as 'a', but the XGBRegressor predicts numbers"),
         ({"keep": np.arange(400)}, "keep must be a data frame, a Series or a dict of columns; got a ndarray"),
         ({"keep": {"id": [1, 2]}}, "inconsistent numbers of samples"),
         (

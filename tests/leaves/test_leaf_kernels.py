@@ -262,19 +262,20 @@ def test_coalition_weights(plain, players, weighting, by_state, monkeypatch):
             assert_allclose(got, expected, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("by_state", [False, True])
+@pytest.mark.parametrize(("by", "max_order"), [("bits", 2), ("state", 2), ("walks", 1), ("walks", 3)])
 @weightings
-def test_weights_by_rank(plain, players, weighting, by_state, monkeypatch):
-    """`add_near_misses`, or `add_near_misses_by_state`, with `sum_ranked_subsets`; or `ranked_from_ratios`."""
-    monkeypatch.setattr(_empirical, "_ROWS_TO_COUNT", 0 if by_state else np.inf)
+def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
+    """`add_near_misses`, or the same by states or walks, with `sum_ranked_subsets`; or `ranked_from_ratios`."""
+    monkeypatch.setattr(_empirical, "_ROWS_TO_COUNT", 0 if by == "state" else np.inf)
+    monkeypatch.setattr(_empirical.Empirical, "_walk_is_cheaper", lambda *args: by == "walks")
     games = LeafGames(plain.ensemble, players, group_patterns(plain.ensemble))
     subsets_of = [
-        sorted((v for v in range(1 << k) if v.bit_count() <= 2), key=lambda v: (v.bit_count(), v))
+        sorted((v for v in range(1 << k) if v.bit_count() <= max_order), key=lambda v: (v.bit_count(), v))
         for k in players.n_players.tolist()
     ]
     start = np.concatenate([[0], np.cumsum([len(own) for own in subsets_of])]).astype(np.int64)
     leaves = np.arange(plain.ensemble.n_leaves)
-    wanted = RankedSubsets(leaves, start[:-1], int(start[-1]), 2)
+    wanted = RankedSubsets(leaves, start[:-1], int(start[-1]), max_order)
     weight = plain.weighting(weighting).ranked_weights(games, wanted, DEFAULT_EXECUTION)
     for i, leaf in enumerate(plain.leaves):
         position = dict(zip(sorted(leaf.inside), players.condition_player[plain.ensemble.leaf_ptr[i] :]))

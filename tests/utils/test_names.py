@@ -10,7 +10,14 @@ from skglex import ComponentModel, FeatureRemover, GlexDecomposer
 from skglex._utils import suggest
 from skglex.components import Edit
 from skglex.export import to_sql
-from skglex.inspection import ale, make_group_scorer, partial_dependence, reason_codes
+from skglex.inspection import (
+    ale,
+    explain_gap,
+    group_difference,
+    make_group_scorer,
+    partial_dependence,
+    reason_codes,
+)
 from skglex.plotting import ComponentDisplay, ShapDisplay
 
 RNG = np.random.default_rng(0)
@@ -64,3 +71,24 @@ def test_sentences(name, known, sentence):
 def test_every_look_up_suggests(look_up, plt):
     with pytest.raises((KeyError, ValueError), match="Did you mean 'humidity'"):
         look_up()
+
+
+def test_names_of_columns_instead_of_columns():
+    """A text is the name of a column of X where there is an X, and otherwise refused with the way out."""
+    gap = explain_gap(DECOMPOSER, X.assign(humidity=X["humidity"] > 0), "humidity")
+    assert gap.groups == [True]
+    with pytest.raises(
+        ValueError, match=r"groups must have one label per row; got 'town'\. Pass the column, X\['town'\]"
+    ):
+        group_difference(X["humidity"], "town")
+    with pytest.raises(ValueError, match="y must have one value per row; got 'count'"):
+        skglex.report(MODEL, X, "count", path=None)
+
+
+def test_columns_that_have_lost_their_names():
+    array = X.to_numpy()
+    model = DecisionTreeRegressor(max_depth=2).fit(array, X["humidity"])
+    with pytest.raises(ValueError, match=r"'humidity'\. The features are 'x0' to 'x2'.* pass the pipeline"):
+        FeatureRemover(model, "humidity").fit(array)
+    with pytest.raises(ValueError, match=r"could not convert string to float: 'wet'.* in a data frame"):
+        GlexDecomposer(model).fit(np.array([["wet", 1, 2]], dtype=object))
