@@ -768,6 +768,31 @@ class PairLayout(NamedTuple):
     row_ptr: NDArray[np.int64]
 
 
+class LeafConditions(NamedTuple):
+    """List conditions of one leaf (work space of `skglex._kernels.pair_matrix`).
+
+    Attributes
+    ----------
+    position : ndarray of shape (n_features,), int64
+        Position of each condition's player among those of the leaf.
+    weight : ndarray of shape (n_features,), float64
+        Weight of the leaf's other conditions.
+    column : ndarray of shape (n_features,), int64
+        First bin of the feature, among the bins of all features.
+    holds : ndarray of shape (n_features,), float64
+        1 if the condition holds in that bin, else 0.
+    first, last : ndarray of shape (n_features,), int64
+        The condition's events in later bins.
+    """
+
+    position: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    column: NDArray[np.int64]
+    holds: NDArray[np.float64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+
 class ComponentTerms(NamedTuple):
     """List what the leaves of one path set add to: a term per output and component.
 
