@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import comb
 from typing import Any
 
@@ -17,17 +17,18 @@ from skglex._leaves import CoalitionWeights, LeafGames
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, scaled, weight_chunks
 
 
-def add_streamed(
+def streaming(
     components: StreamedComponents,
     weights: CoalitionWeights,
     bins: NDArray[np.unsignedinteger],
     out: NDArray[Any],
     execution: Execution = DEFAULT_EXECUTION,
-) -> None:
-    """Add components' values to their rows of each output's block of ``out``.
+) -> Callable[[NDArray[np.int64], CoalitionArrays], None]:
+    """Return a function that adds what some leaves, with their weights, give to components.
 
-    With many rows, groups of leaves get pattern tables. Leaves whose coalitions are listed by rank, and all leaves
-    with few rows, are solved for the patterns that occur.
+    It adds their values to their rows of each output's block of ``out``. With many rows, groups of leaves get pattern
+    tables. Leaves whose coalitions are listed by rank, and all leaves with few rows, are solved for the patterns that
+    occur.
     """
     games = weights.games
     ensemble, n_leaves = games.ensemble, games.ensemble.n_leaves
@@ -36,7 +37,8 @@ def add_streamed(
     in_groups = ~weights.ranked if many_rows else np.zeros(n_leaves, dtype=bool)
     alone = (n_columns > 0) & ~in_groups
     leaf_arrays = ensemble.paths, games.players.arrays, ensemble.leaf_values
-    for leaves, coalitions in weights.chunks(execution=execution):
+
+    def add(leaves: NDArray[np.int64], coalitions: CoalitionArrays) -> None:
         in_tables = np.zeros(n_leaves, np.int64)
         in_tables[leaves] = np.where(in_groups[leaves], n_columns[leaves], 0)
         groups = np.searchsorted(games.groups.group_leaf, [leaves[0], leaves[-1] + 1])
@@ -44,13 +46,15 @@ def add_streamed(
         for tables in _tables_of_groups(games, groups, in_tables, components, coalitions, step, execution):
             tables.add_to(out, games, bins, execution=execution, label="components")
         if not alone[leaves].any():
-            continue
+            return
         args = leaves[alone[leaves]], *leaf_arrays, coalitions, components, ensemble.n_outputs
         execution.run(
             stream_components,
             [(bins, ensemble.conditions, *args, r0, r1, out) for r0, r1 in row_chunks(bins.shape[1])],
             label="components",
         )
+
+    return add
 
 
 def sum_orders_of(

@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
+from skglex._decomposition._streaming import by_path_set
 from skglex._decomposition._table_or_stream import choose_tables
-from skglex._kernels.arguments import Axes, Events, PathSetItems, TableLayout
+from skglex._kernels.arguments import (
+    Axes,
+    CoalitionArrays,
+    Conditions,
+    Events,
+    PathSetItems,
+    TableLayout,
+)
 from skglex._kernels.component_tables import (
     add_corners,
     condition_events,
@@ -37,7 +45,7 @@ class ComponentTables:
         Which components have a table. The axes of the others have no cells.
     layout : TableLayout
     values : ndarray, float64
-        Empty until `fill_tables`.
+        Empty until `TableFilling`.
     """
 
     tabulated: NDArray[np.bool_]
@@ -99,7 +107,7 @@ def lay_out_tables(
     n_bins = ensemble.grid.n_bins
     axes = _list_axes(index, weights.games.players)
     conditions = _conditions_by_path_set(index, ensemble)
-    args = axes, index.sources, conditions, ensemble.conditions.feature, events_of(ensemble), n_bins
+    args = axes, index.sources, conditions, events_of(ensemble.conditions, n_bins), n_bins
     component = np.repeat(np.arange(len(index.sets)), np.diff(axes.ptr))
 
     candidates = np.arange(len(index.sets)) if wanted is None else wanted
@@ -129,34 +137,50 @@ def lay_out_tables(
     return ComponentTables(tabulated, layout, np.empty(0))
 
 
-def fill_tables(
-    tables: ComponentTables,
-    index: ComponentIndex,
-    weights: CoalitionWeights,
-    execution: Execution = DEFAULT_EXECUTION,
-) -> ComponentTables:
-    """Compute the values: add every leaf at the corners of its boxes, then sum along the axes."""
-    games, layout = weights.games, tables.layout
-    ensemble, n_outputs = games.ensemble, games.ensemble.n_outputs
-    tables = replace(tables, values=np.zeros(int(layout.n_cells.sum()) * n_outputs))
-    chosen, events = np.flatnonzero(tables.tabulated), events_of(ensemble)
-    leaf_arrays = ensemble.paths, games.players.arrays, ensemble.conditions.feature, ensemble.leaf_values
-    for leaves, coalitions in weights.chunks(execution=execution):
-        path_set_leaves = leaves_by_path_set(index, leaves)
-        args = layout, index.sources, path_set_leaves, *leaf_arrays, coalitions, events
-        execution.run(
+class TableFilling:
+    """Compute the values of tables: add every leaf at the corners of its boxes, then sum along the axes.
+
+    Parameters
+    ----------
+    tables : ComponentTables
+        Tables without values.
+    index : ComponentIndex
+    ensemble : LeafEnsemble
+    players : Players
+    execution : Execution
+    """
+
+    def __init__(
+        self,
+        tables: ComponentTables,
+        index: ComponentIndex,
+        ensemble: LeafEnsemble,
+        players: Players,
+        execution: Execution,
+    ) -> None:
+        self._tables = replace(tables, values=np.zeros(int(tables.layout.n_cells.sum()) * ensemble.n_outputs))
+        self._ensemble, self._players, self._execution = ensemble, players, execution
+        self._chosen = np.flatnonzero(tables.tabulated)
+        self._parts = [by_path_set(index, part, part) for part in _parts(self._chosen)]
+
+    def add(self, leaves: NDArray[np.int64], coalitions: CoalitionArrays) -> None:
+        """Add some leaves, with their weights."""
+        ensemble, layout = self._ensemble, self._tables.layout
+        leaf_arrays = ensemble.paths, self._players.arrays, ensemble.leaf_values
+        args = leaves, *leaf_arrays, coalitions, leaf_events(ensemble, leaves)
+        self._execution.run(
             add_corners,
-            [(*args, part, tables.values) for part in _parts(chosen)],
+            [(layout, part, *args, self._tables.values) for part in self._parts],
             label="component tables",
         )
-    execution.run(
-        sum_corners,
-        [
-            (layout, n_outputs, chosen[a:b], tables.values)
-            for a, b in weight_chunks(layout.n_cells[chosen], budgets.table_cells)
-        ],
-    )
-    return tables
+
+    def finish(self) -> ComponentTables:
+        """Return the tables, after all leaves have been added."""
+        layout, chosen = self._tables.layout, self._chosen
+        cells = weight_chunks(layout.n_cells[chosen], budgets.table_cells)
+        n_outputs, values = self._ensemble.n_outputs, self._tables.values
+        self._execution.run(sum_corners, [(layout, n_outputs, chosen[a:b], values) for a, b in cells])
+        return self._tables
 
 
 def table_axes(
@@ -206,15 +230,31 @@ def _list_axes(index: ComponentIndex, players: Players) -> Axes:
     return Axes(ptr, np.concatenate([*axes, np.empty(0, np.int64)]).astype(np.int64))
 
 
-def events_of(ensemble: LeafEnsemble) -> Events:
+def events_of(conditions: Conditions, n_bins: NDArray[np.int64], first: int = 0) -> Events:
     """Find the bins at which each condition begins and ends to hold."""
-    conditions, n_bins = ensemble.conditions, ensemble.grid.n_bins
     # An interval begins and ends once, and may begin again at missing. A mask may change at every bin.
     most = int(np.where(conditions.mask >= 0, n_bins[conditions.feature], 3).sum())
     ptr = np.empty(len(conditions.feature) + 1, np.int64)
-    events = Events(ptr, np.empty(most, np.int32), np.empty(most, np.int8))
+    events = Events(first, conditions.feature, ptr, np.empty(most, np.int32), np.empty(most, np.int8))
     condition_events(conditions, n_bins, events)
     return events
+
+
+def leaf_events(ensemble: LeafEnsemble, leaves: NDArray[np.int64]) -> Events:
+    """Find the bins at which the conditions of a range of leaves begin and end to hold, leaf by leaf.
+
+    A kernel then finds what it needs of a leaf in one place.
+    """
+    first, last = ensemble.leaf_ptr[leaves[0]], ensemble.leaf_ptr[leaves[-1] + 1]
+    number, conditions = ensemble.leaf_condition[first:last], ensemble.conditions
+    part = conditions._replace(
+        feature=conditions.feature[number],
+        lo=conditions.lo[number],
+        hi=conditions.hi[number],
+        missing=conditions.missing[number],
+        mask=conditions.mask[number],
+    )
+    return events_of(part, ensemble.grid.n_bins, int(first))
 
 
 def _conditions_by_path_set(index: ComponentIndex, ensemble: LeafEnsemble) -> PathSetItems:

@@ -670,10 +670,14 @@ class PathSetItems(NamedTuple):
 
 
 class Events(NamedTuple):
-    """List the bins at which each condition begins and ends to hold.
+    """List the bins at which each of some conditions begins and ends to hold.
 
     Attributes
     ----------
+    first : int
+        The conditions are those of a model (0), or those of some leaves: leaf condition e is number ``e - first``.
+    feature : ndarray of shape (n_conditions,), int32
+        The used_feature of each condition.
     ptr : ndarray of shape (n_conditions + 1,), int64
         First event of each condition.
     bin : ndarray, int32
@@ -681,6 +685,8 @@ class Events(NamedTuple):
         1 where the condition begins to hold, -1 where it ends.
     """
 
+    first: int
+    feature: NDArray[np.int32]
     ptr: NDArray[np.int64]
     bin: NDArray[np.int32]
     sign: NDArray[np.int8]

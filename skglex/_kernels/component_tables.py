@@ -49,9 +49,7 @@ def condition_events(conditions, n_bins, events):
 
 
 @kernel
-def map_bins(
-    axes, sources, path_set_conditions, condition_feature, events, n_bins, chosen, size, map_ptr, maps
-):
+def map_bins(axes, sources, path_set_conditions, events, n_bins, chosen, size, map_ptr, maps):
     """Write the cell of every bin along each axis of the chosen components, and the axis's number of cells.
 
     A cell is a range of bins in which no leaf of the component begins or ends. Axes whose ``map_ptr`` is the same
@@ -68,11 +66,11 @@ def map_bins(
                 hi = last
                 while lo < hi:  # The conditions of a path set are sorted by feature.
                     mid = (lo + hi) >> 1
-                    if condition_feature[path_set_conditions.item[mid]] < s:
+                    if events.feature[path_set_conditions.item[mid]] < s:
                         lo = mid + 1
                     else:
                         hi = mid
-                while lo < last and condition_feature[path_set_conditions.item[lo]] == s:
+                while lo < last and events.feature[path_set_conditions.item[lo]] == s:
                     condition = path_set_conditions.item[lo]
                     for v in range(events.ptr[condition], events.ptr[condition + 1]):
                         starts[events.bin[v]] = 1
@@ -86,21 +84,21 @@ def map_bins(
 
 
 @helper
-def _list_leaf_axes(c, leaf, mask, layout, paths, players, condition_feature, events, bit, along):
+def _list_leaf_axes(c, begin, end, mask, position, feature, event_ptr, layout, bit, along):
     """List the leaf's conditions on component c's features; return their number and the most corners of a box.
 
-    Condition j has the player's bit ``bit[j]``; ``along[j]`` holds the stride of its axis, the start of the axis in
-    ``layout.maps``, and its first and last event.
+    The leaf's conditions are those between ``begin`` and ``end`` of the arrays of conditions. Condition j has the
+    player's bit ``bit[j]``; ``along[j]`` holds the stride of its axis, the start of the axis in ``layout.maps``, and
+    its first and last event.
     """
     n, most = 0, 1
-    for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
-        player_bit = np.uint64(1) << np.uint64(players.position[e])
+    for e in range(begin, end):
+        player_bit = np.uint64(1) << np.uint64(position[e])
         if mask & player_bit:
-            condition = paths.condition[e]
             a = layout.axes.ptr[c]
-            while layout.axes.feature[a] != condition_feature[condition]:
+            while layout.axes.feature[a] != feature[e]:
                 a += 1
-            first, last = events.ptr[condition], events.ptr[condition + 1]
+            first, last = event_ptr[e], event_ptr[e + 1]
             bit[n] = player_bit
             along[n, 0], along[n, 1], along[n, 2], along[n, 3] = (
                 layout.stride[a],
@@ -114,7 +112,7 @@ def _list_leaf_axes(c, leaf, mask, layout, paths, players, condition_feature, ev
 
 
 @helper
-def _find_corners(v, n, bit, along, maps, events, coefficient, corner, sign):
+def _find_corners(v, n, bit, along, maps, event_bin, event_sign, coefficient, corner, sign):
     """Write the cells and the coefficients of the corners of the box of V, axis by axis; return their number."""
     corner[0], sign[0] = 0, coefficient
     size = 1
@@ -124,63 +122,57 @@ def _find_corners(v, n, bit, along, maps, events, coefficient, corner, sign):
         step, cell_of, first, last = along[j, 0], along[j, 1], along[j, 2], along[j, 3]
         # Later events come first, so that the first event can overwrite in place.
         for w in range(last - first - 1, -1, -1):
-            shift = step * maps[cell_of + events.bin[first + w]]
+            shift = step * maps[cell_of + event_bin[first + w]]
             for z in range(size):
                 corner[w * size + z] = corner[z] + shift
-                sign[w * size + z] = sign[z] * events.sign[first + w]
+                sign[w * size + z] = sign[z] * event_sign[first + w]
         size *= last - first
     return size
 
 
 @kernel
-def add_corners(
-    layout,
-    sources,
-    path_set_leaves,
-    paths,
-    players,
-    condition_feature,
-    values,
-    coalitions,
-    events,
-    chosen,
-    tables,
-):
-    """Add the corners of every leaf's boxes to the chosen components' tables."""
-    corner = np.empty(64, np.int64)
-    sign = np.empty(64, np.float64)
+def add_corners(layout, components, leaves, paths, players, values, coalitions, events, tables):
+    """Add the corners of the boxes of some leaves to the components' tables."""
+    corner, sign = np.empty(64, np.int64), np.empty(64, np.float64)
     longest = 0
-    for leaf in range(paths.ptr.shape[0] - 1):
+    for leaf in leaves:
         longest = max(longest, paths.ptr[leaf + 1] - paths.ptr[leaf])
-    bit = np.empty(longest, np.uint64)
-    along = np.empty((longest, 4), np.int64)
+    bit, along = np.empty(longest, np.uint64), np.empty((longest, 4), np.int64)
     value, output, choose = values.value, values.output, coalitions.ranks.choose
-    for i in range(chosen.shape[0]):
-        c = chosen[i]
-        cells, table = layout.n_cells[c], tables[layout.table_ptr[c] :]
-        for k in range(sources.ptr[c], sources.ptr[c + 1]):
-            mask, path_set = sources.mask[k], sources.path_set[k]
-            for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
-                leaf = path_set_leaves.item[q]
-                n, most = _list_leaf_axes(
-                    c, leaf, mask, layout, paths, players, condition_feature, events, bit, along
-                )
-                if most > corner.shape[0]:
-                    corner, sign = np.empty(2 * most, np.int64), np.empty(2 * most)
-                weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
-                offset = coalitions.ranks.offset[players.n_players[leaf]]
-                v = mask
-                while True:
-                    coefficient = signed_weight(weight, mask, v, ranked, choose, offset)
-                    if coefficient != 0.0:
-                        size = _find_corners(v, n, bit, along, layout.maps, events, coefficient, corner, sign)
+    maps, event_ptr, event_bin, event_sign = layout.maps, events.ptr, events.bin, events.sign
+    feature, table_ptr, n_cells, first = events.feature, layout.table_ptr, layout.n_cells, events.first
+    # Leaf by leaf, since what a leaf needs is spread over memory, and the tables of some components are not.
+    for leaf in leaves:
+        path_set = components.path_set_of_leaf[leaf]
+        weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
+        offset, begin, end = (
+            coalitions.ranks.offset[players.n_players[leaf]],
+            paths.ptr[leaf],
+            paths.ptr[leaf + 1],
+        )
+        position, width = players.position[first:], value.shape[1]
+        for item in range(components.ptr[path_set], components.ptr[path_set + 1]):
+            mask, c = components.mask[item], components.column[item]
+            n, most = _list_leaf_axes(
+                c, begin - first, end - first, mask, position, feature, event_ptr, layout, bit, along
+            )
+            if most > corner.shape[0]:
+                corner, sign = np.empty(2 * most, np.int64), np.empty(2 * most)
+            table = table_ptr[c] + output[leaf] * n_cells[c]
+            v = mask
+            while True:
+                coefficient = signed_weight(weight, mask, v, ranked, choose, offset)
+                if coefficient != 0.0:
+                    size = _find_corners(
+                        v, n, bit, along, maps, event_bin, event_sign, coefficient, corner, sign
+                    )
+                    for o in range(width):
+                        start = table + o * n_cells[c]
                         for z in range(size):
-                            for o in range(value.shape[1]):
-                                cell = (output[leaf] + o) * cells + corner[z]
-                                table[cell] += sign[z] * value[leaf, o]
-                    if v == 0:
-                        break
-                    v = (v - np.uint64(1)) & mask
+                            tables[start + corner[z]] += sign[z] * value[leaf, o]
+                if v == 0:
+                    break
+                v = (v - np.uint64(1)) & mask
 
 
 @kernel

@@ -2,7 +2,13 @@
 
 from skglex._kernels.arguments import RankedSubsets, Trees
 from skglex._leaves._additivity import require_equal, rounding_of
-from skglex._leaves._background import Background, BackgroundLike, NoBackground, warn_of_small_background
+from skglex._leaves._background import (
+    Background,
+    BackgroundLike,
+    NoBackground,
+    number_bins,
+    warn_of_small_background,
+)
 from skglex._leaves._coalition_weights import CoalitionWeights
 from skglex._leaves._empirical import Empirical
 from skglex._leaves._games import LeafGames
@@ -35,6 +41,7 @@ __all__ = [
     "collect_conditions",
     "group_patterns",
     "inverse_binomials",
+    "number_bins",
     "require_equal",
     "rounding_of",
     "warn_of_small_background",

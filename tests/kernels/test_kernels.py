@@ -125,7 +125,9 @@ def test_violations_and_events():
     expected = sum((~inside[c][bins[0, 100:300]]).astype(int) << bit for bit, c in enumerate(ids))
     assert np.array_equal(pattern[:200], expected)
 
-    events = Events(np.empty(6, np.int64), np.empty(40, np.int32), np.empty(40, np.int8))
+    events = Events(
+        0, conditions.feature, np.empty(6, np.int64), np.empty(40, np.int32), np.empty(40, np.int8)
+    )
     assert condition_events(conditions, np.array([7]), events) == events.ptr[5]
     for c in range(5):
         corners, of_condition = np.zeros(8), slice(events.ptr[c], events.ptr[c + 1])

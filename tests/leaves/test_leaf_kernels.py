@@ -264,7 +264,10 @@ def test_coalition_weights(plain, players, weighting, by_state, monkeypatch):
 @pytest.mark.parametrize(("by", "max_order"), [("bits", 2), ("state", 2), ("walks", 1), ("walks", 3)])
 @weightings
 def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
-    """`add_near_misses`, or the same by states or walks, with `sum_ranked_subsets`; or `ranked_from_ratios`."""
+    """`add_near_misses` with `sum_ranked_subsets`; or `ranked_from_ratios`.
+
+    The first may be replaced by `add_near_misses_by_state` or `add_near_misses_by_walks`.
+    """
     monkeypatch.setattr(_empirical, "_ROWS_TO_COUNT", 0 if by == "state" else np.inf)
     monkeypatch.setattr(_empirical.Empirical, "_walk_is_cheaper", lambda *args: by == "walks")
     games = LeafGames(plain.ensemble, players, group_patterns(plain.ensemble))
@@ -291,6 +294,8 @@ def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
 def test_sums_of_leaves(plain, weighting, engine, n_rows, monkeypatch):
     """`value_tables` with `accumulate`; `pack_trees` with `traverse` or `traverse_levels`: all features, some, none."""
     monkeypatch.setattr(LeafSum, "_engine", lambda self, n: engine)
+    # Where no feature is kept, the background walks down the trees.
+    monkeypatch.setattr(_empirical, "_is_deep", lambda ensemble: n_rows == 5)
     n, bins = len(plain.n_bins), plain.bins[:, :n_rows]
     for keep in (np.ones(n, bool), np.arange(n) % 2 == 0, np.zeros(n, bool)):
         if engine == "levels" and not (keep.all() and n and not len(plain.ensemble.trees.masks)):
@@ -358,7 +363,10 @@ def test_tables(plain, players, weighting, max_order):
 @pytest.mark.parametrize("n_rows", [10, 40, 600])
 @weightings
 def test_streamed_components(plain, players, weighting, max_order, n_rows, monkeypatch):
-    """Test `stream_components` for few rows, `component_pattern_tables` (`leaf_pattern`) and `sweep_pairs` for many."""
+    """Test `stream_components` for few rows.
+
+    For many rows, test `component_pattern_tables` (`leaf_pattern`), and `number_events` with `sweep_pairs`.
+    """
     listed = decompose(plain, players, weighting, max_order).listed
     index = listed.index
     monkeypatch.setattr(budgets, "table_cells", 0)
