@@ -168,12 +168,11 @@ def path_sets_of(players: Players, leaf_ptr: NDArray[np.int64]) -> PathSets:
     path_set_players: list[NDArray[np.int64]] = []
     # The first condition of a player in a leaf represents the player.
     leaf = np.repeat(np.arange(n_leaves), np.diff(leaf_ptr))
-    order = np.lexsort((players.condition_player, leaf))
-    keep = np.ones(len(order), dtype=bool)
-    keep[1:] = (leaf[order][1:] != leaf[order][:-1]) | np.diff(
-        players.condition_player[order].astype(int)
-    ).astype(bool)
-    member = players.condition_player_id[order][keep]
+    key = leaf * 256 + players.condition_player
+    member = players.condition_player_id
+    if not (key[1:] > key[:-1]).all():
+        member = member[np.unique(key, return_index=True)[1]]
+    del leaf, key
     start = np.cumsum(players.n_players) - players.n_players
     for k in np.unique(players.n_players):
         leaves = np.flatnonzero(players.n_players == k)

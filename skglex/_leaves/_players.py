@@ -80,10 +80,15 @@ def assign_players(ensemble: LeafEnsemble, player_of_feature: NDArray[np.int64])
     condition_player_id = player_of_feature[ensemble.condition_feature]
     leaf = ensemble.condition_leaf
     n = int(player_of_feature.max(initial=0)) + 1
-    keys, inverse = np.unique(leaf * n + condition_player_id, return_inverse=True)
+    keys = leaf * n + condition_player_id
+    number = np.arange(len(keys))
+    if not (
+        keys[1:] > keys[:-1]
+    ).all():  # Some player has several conditions of a leaf, or comes out of turn.
+        keys, number = np.unique(keys, return_inverse=True)
     n_players = np.bincount(keys // n, minlength=ensemble.n_leaves)
-    start = np.cumsum(n_players) - n_players
-    position = inverse - start[leaf]
+    del keys
+    position = number - (np.cumsum(n_players) - n_players)[leaf]
     if n_players.max(initial=0) > _MOST_PLAYERS:
         raise ValueError(
             f"a tree splits on {n_players.max()} features along one path, and skglex supports at most {_MOST_PLAYERS}. "
