@@ -34,6 +34,19 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--budget", type=float, default=10.0, help="CPU seconds of a call; slower contenders get fewer rows"
     )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=0.0,
+        help="seconds until a peer must be ready; default 300 + 20 * budget",
+    )
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "cpu"),
+        default="wall",
+        help="cpu: CPU seconds, for a busy machine; one thread",
+    )
+    parser.add_argument("--models", type=Path, help="folder to keep fitted models in, for the next run")
     parser.add_argument("--peers", nargs="+", default=["*"], help="labels or shell patterns of the peers")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--no-memory", action="store_true", help="do not measure the peak memory")
@@ -77,6 +90,9 @@ def main() -> None:
         chosen.threads,
         not (chosen.no_memory or chosen.quick),
         chosen.max_memory,
+        chosen.limit or 300 + 20 * chosen.budget,
+        chosen.clock == "cpu",
+        chosen.models,
     )
     if chosen.quick:
         options = replace(options, repeats=1, budget=1.0)
@@ -106,8 +122,16 @@ def measure(cases: list[Case], chosen: argparse.Namespace, options: Options) -> 
             )
             text = json.dumps({"environment": head, "results": raw}, indent=1)
             (chosen.out / "results.json").write_text(text, encoding="utf-8")
+            write(chosen.out, head, judged, blocks, {})
         if case.figure:
             figures.setdefault(case.figure, []).append((case, points))
+    print("\n".join(["", *write(chosen.out, head, judged, blocks, figures), f"written to {chosen.out}"]))
+
+
+def write(
+    out: Path, head: str, judged: list[tuple], blocks: list[str], figures: dict[str, list]
+) -> list[str]:
+    """Write the tables and the pictures, and return a line for each target."""
     targets = [f"- `{name}`: {line}" for name, _, line in judged]
     parts = [
         "# Benchmarks",
@@ -117,10 +141,10 @@ def measure(cases: list[Case], chosen: argparse.Namespace, options: Options) -> 
         *blocks,
     ]
     for name, sweeps in figures.items():
-        draw(sweeps, chosen.out / f"{name}.png")
+        draw(sweeps, out / f"{name}.png")
         parts.append(f"![Seconds by size]({name}.png)")
-    (chosen.out / "results.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    print("\n".join(["", *targets, f"written to {chosen.out}"]))
+    (out / "results.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return targets
 
 
 if __name__ == "__main__":

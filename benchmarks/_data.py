@@ -6,7 +6,9 @@ and their missing values. All are drawn from a seed, so that every machine has t
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -182,13 +184,25 @@ def make_model(size: Size) -> Any:
     return forest(size.trees, max_depth=size.depth, n_jobs=1, random_state=0)
 
 
-def prepare(size: Size, threads: int) -> Data:
+def trained(size: Size, train: NDArray[np.float32], y: NDArray[np.float64], models: Path | None) -> Any:
+    """Return a model that is fitted on the training rows, and keep it in a folder for the next case."""
+    if models is None:
+        return make_model(size).fit(train, y)
+    names = (size.model, size.data, size.trees, size.depth, size.leaves, size.features, size.train)
+    path = models / ("-".join(map(str, names)) + ".pickle")
+    if not path.exists():
+        models.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(pickle.dumps(make_model(size).fit(train, y)))
+    return pickle.loads(path.read_bytes())
+
+
+def prepare(size: Size, threads: int, models: Path | None = None) -> Data:
     """Return rows to explain, a background, training rows, and a model that is fitted on them."""
     draw = SOURCES[size.data]
     train, y = draw(size.train, size.features, 0)
     enough = size.background <= size.train
     background = train[: size.background] if enough else draw(size.background, size.features, 2)[0]
-    model = make_model(size).fit(train, y)
+    model = trained(size, train, y, models)
     if size.model != "catboost":  # CatBoost takes the number of threads in its calls only.
         model.set_params(n_jobs=threads)
     return Data(size, threads, draw(size.rows, size.features, 1)[0], background, train, y, model)

@@ -39,10 +39,11 @@ def environment(options: Options) -> str:
         except PackageNotFoundError:
             versions.append(f"{name} not installed")
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    clock = "CPU seconds. " if options.cpu else ""
     bound = f", at most {options.gigabytes:.0f} GiB each" if options.gigabytes else ""
     return (
         f"{date.today():%B %Y}, Python {platform.python_version()}, {', '.join(versions)}. "
-        f"{os.cpu_count()} cores{load}; {options.threads} threads for all contenders{bound}. "
+        f"{os.cpu_count()} cores{load}; {options.threads} threads for all contenders{bound}. {clock}"
         f"Medians of {options.repeats} (sweeps: half as many; fewer for contenders that exceed the budget) interleaved "
         "runs, [lowest to highest] of "
         "their ratios."

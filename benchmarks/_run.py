@@ -34,6 +34,8 @@ COMPARED = 100
 # The file that names the contender at work, and the seconds after its limit at which its process ends.
 NOTE = "at_work.txt"
 GRACE = 5.0
+# The file beside it with the contenders that are known to be ready, or not to be.
+KEPT = "known.pickle"
 # A short call is repeated for at least this many seconds.
 SHORTEST = 0.05
 
@@ -43,7 +45,8 @@ class Options:
     """Hold the options.
 
     ``budget`` is the CPU seconds of one call, ``peers`` are shell patterns of labels, and ``gigabytes`` bounds the
-    memory of the process (0 for no bound).
+    memory of the process (0 for no bound). A peer that is not ready to be timed after ``limit`` seconds is skipped.
+    With ``cpu``, the limit and the results are CPU seconds. ``models`` is the folder that keeps fitted models.
     """
 
     repeats: int = 5
@@ -52,6 +55,9 @@ class Options:
     threads: int = 2
     memory: bool = True
     gigabytes: float = 0.0
+    limit: float = 500.0
+    cpu: bool = False
+    models: Path | None = None
 
     def includes(self, contender: Contender) -> bool:
         """Return whether to measure a contender: always for skglex, otherwise if a pattern matches."""
@@ -59,10 +65,9 @@ class Options:
             fnmatch(contender.label, peer) for peer in self.peers
         )
 
-    @property
-    def limit(self) -> float:
-        """Return the seconds after which a contender that is not ready to be timed is skipped."""
-        return 300 + 20 * self.budget
+    def seconds_for(self, contender: Contender) -> float:
+        """Return the limit of a contender: ten times that of a peer for skglex, without which nothing is compared."""
+        return self.limit * (10 if contender.label.startswith("skglex") else 1)
 
 
 @dataclass
@@ -116,8 +121,8 @@ class TooSlow(Exception):
 
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """Raise TooSlow if Python code runs for longer than this; on a system without such a timer, wait."""
+def at_most(seconds: float, cpu: bool = False) -> Iterator[None]:
+    """Raise TooSlow if Python code runs for longer; on a system without such a timer, wait. ``cpu``: CPU seconds."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -125,18 +130,19 @@ def at_most(seconds: float) -> Iterator[None]:
     def give_up(*_: Any) -> None:
         raise TooSlow
 
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    timer, number = (signal.ITIMER_PROF, signal.SIGPROF) if cpu else (signal.ITIMER_REAL, signal.SIGALRM)
+    before = signal.signal(number, give_up)
+    signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(timer, 0)
+        signal.signal(number, before)
 
 
 @contextmanager
-def watched(note: Path | None, label: str, seconds: float) -> Iterator[None]:
-    """Write to the note who is at work, and end the process after so many seconds.
+def watched(note: Path | None, label: str, seconds: float, cpu: bool = False) -> Iterator[None]:
+    """Write to the note who is at work, and end the process after so many seconds; ``cpu``: CPU seconds.
 
     Compiled code hears no signal, and a crash leaves no message. The process that waits reads the note.
     """
@@ -144,12 +150,18 @@ def watched(note: Path | None, label: str, seconds: float) -> Iterator[None]:
         yield
         return
     note.write_text(label, encoding="utf-8")
+    if cpu:  # The system ends a process that exceeds this bound.
+        most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, most))
+        seconds *= 20  # A process that waits for ever is ended all the same.
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
         try:
             yield
         finally:
             faulthandler.cancel_dump_traceback_later()
+            if cpu:
+                resource.setrlimit(resource.RLIMIT_CPU, (most, most))
 
 
 def time_call(call: Call, rows: int) -> tuple[float, float | None]:
@@ -168,16 +180,19 @@ def time_call(call: Call, rows: int) -> tuple[float, float | None]:
             return wall / calls, (time.process_time() - cpu) / calls
 
 
-def affordable_rows(call: Call, rows: int, budget: float) -> int:
+def affordable_rows(call: Call, rows: int, budget: float, first: float = 0.0) -> int:
     """Return the number of rows to time, so that the cost of these rows stays within the budget.
 
-    A fixed cost does not count. The budget is in CPU seconds, which depend less on the load of the machine.
+    A fixed cost does not count. The budget is in CPU seconds, which depend less on the load of the machine. A contender
+    whose first call took longer gets no more rows than in that call.
     """
 
     def cpu_seconds(n: int) -> float:
         return time_call(call, n)[1] or 0.0
 
     n = min(rows, COMPARED)
+    if first > budget:
+        return n
     few, less, spent = n // 4, 0.0, 0.0
     if n < rows:
         less, spent = cpu_seconds(few), cpu_seconds(n)
@@ -208,6 +223,28 @@ def time_scaled(call: Call, timed: int, rows: int) -> tuple[float, float | None]
     return wall * growth, cpu * growth
 
 
+def make_ready(contender: Contender, data: Data, options: Options, out: Measured) -> tuple[Call | None, Any]:
+    """Return the call of a contender and its first result; without a call, ``out.reason`` says why."""
+    limit = options.seconds_for(contender)
+    try:
+        with at_most(limit, options.cpu):
+            call = contender.prepare(data)
+            start = time.process_time()
+            result = call(min(data.size.rows, COMPARED))
+            first = time.process_time() - start
+            out.rows = data.size.rows
+            if contender.by_rows:
+                out.rows = affordable_rows(call, data.size.rows, options.budget, first)
+        return call, result
+    except TooSlow:
+        out.reason = f"not ready within {limit:g} s"
+    except Skipped as reason:
+        out.reason = f"skipped: {reason}"
+    except Exception as error:
+        out.reason = f"fails: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    return None, None
+
+
 def measure(
     case: Case,
     data: Data,
@@ -218,8 +255,10 @@ def measure(
     """Compare all contenders with the first, then time them in turn; slow ones are timed fewer times.
 
     ``without`` has the contenders that ended an earlier process, and how. ``note`` is the file that names the contender
-    at work.
+    at work; beside it stands what an earlier process found.
     """
+    kept = note.with_name(KEPT) if note else None
+    known: dict[str, Measured] = pickle.loads(kept.read_bytes()) if kept and kept.exists() else {}
     results = [
         Measured(contender.label, is_unit=contender.comparable is None) for contender in case.contenders
     ]
@@ -232,46 +271,37 @@ def measure(
         if contender.label in without:
             out.reason = without[contender.label]
             continue
-        if (
-            i
-            and contender.comparable is not None
-            and reference is None
-            and case.contenders[0].comparable is not None
-        ):
+        compared = contender.comparable is not None
+        if i and compared and reference is None and case.contenders[0].comparable is not None:
             out.reason = "not timed: skglex has no result to compare with"
             continue
-        try:
-            with watched(note, contender.label, options.limit + GRACE), at_most(options.limit):
-                call = contender.prepare(data)
-                result = call(min(data.size.rows, COMPARED))
-                out.rows = data.size.rows
-                if contender.by_rows:
-                    out.rows = affordable_rows(call, data.size.rows, options.budget)
-        except TooSlow:
-            out.reason = f"not ready within {options.limit:g} s"
-            continue
-        except Skipped as reason:
-            out.reason = f"skipped: {reason}"
-            continue
-        except Exception as error:
-            out.reason = f"fails: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-            continue
-        if contender.comparable is not None:
+        limit = options.seconds_for(contender) + GRACE
+        with watched(note, contender.label, limit, options.cpu):
+            if i and contender.label in known:
+                results[i] = known[contender.label]
+                if results[i].rows and not results[i].differs:
+                    calls[i] = contender.prepare(data)
+                continue
+            call, result = make_ready(contender, data, options, out)
+        if call is not None and contender.comparable is not None:
             comparable = contender.comparable(result)
-            if reference is None:
-                reference = comparable
+            reference = comparable if reference is None else reference
             out.error, scale = difference(reference, comparable)
             if out.error > tolerance(contender, data.size, scale):
                 out.differs = f"off by {out.error:.2g}, values to {scale:.2g}"
-                continue
-        calls[i] = call
+        known[contender.label] = out
+        if kept:
+            kept.write_bytes(pickle.dumps(known))
+        if call is not None and not out.differs:
+            calls[i] = call
     for _ in range(options.repeats):
         for i, call in calls.items():
             if sum(results[i].seconds) > options.repeats * options.budget:
                 continue
-            with watched(note, case.contenders[i].label, options.limit + GRACE):
+            contender = case.contenders[i]
+            with watched(note, contender.label, options.seconds_for(contender) + GRACE, options.cpu):
                 wall, cpu = time_scaled(call, results[i].rows, data.size.rows)
-            results[i].seconds.append(wall)
+            results[i].seconds.append(cpu if options.cpu and cpu is not None else wall)
             if cpu is not None:
                 results[i].cpu.append(cpu)
     return results
@@ -324,8 +354,8 @@ def _load(path: str) -> Data:
     return data
 
 
-def _prepare_child(path: str, size: Size, threads: int) -> None:
-    Path(path).write_bytes(pickle.dumps(prepare(size, threads)))
+def _prepare_child(path: str, size: Size, threads: int, models: Path | None) -> None:
+    Path(path).write_bytes(pickle.dumps(prepare(size, threads, models)))
 
 
 def _measure_child(path: str, name: str, options: Options, without: dict[str, str]) -> list[Measured]:
@@ -376,7 +406,7 @@ def run(case: Case, size: Size, options: Options) -> list[Measured]:
     threads = case.threads or options.threads
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "data.pickle")
-        in_child(1, _prepare_child, path, size, threads)
+        in_child(1, _prepare_child, path, size, threads, options.models)
         results = despite_crashes(
             lambda without: in_child(threads, _measure_child, path, case.name, options, without),
             Path(folder) / NOTE,

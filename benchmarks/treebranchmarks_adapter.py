@@ -7,7 +7,8 @@
 
 ``python -m benchmarks.treebranchmarks_adapter --out results`` compares skglex, shap and woodelf by depth on the data
 sets of the group ``deep``. It writes ``results/skglex_deep.json`` in the form of TreeBranchMarks, and its HTML report.
-Put a clone of TreeBranchMarks on the PYTHONPATH. It imports modules of woodelf that not every release has.
+Put a clone of TreeBranchMarks on the PYTHONPATH. Its version of April 2026 needs woodelf-explainer 0.3.0 to 0.3.8,
+because later releases moved the modules that it imports. ``benchmarks/treebranchmarks/`` has results of a small run.
 """
 
 from __future__ import annotations
@@ -37,43 +38,63 @@ from benchmarks._data import SOURCES
 
 SKGLEX = Method("skglex", "skglex", "Exact decomposition of tree ensembles (skglex.GlexDecomposer).")
 
+# Seconds in which all kernels are compiled.
+COMPILING = 60.0
+
 
 class SkglexApproach(Approach):
-    """Explain with `skglex.GlexDecomposer`; the time includes its fit, which reads the model and the background."""
+    """Explain with `skglex.GlexDecomposer`.
+
+    The time includes its fit, which reads the model and the background. What takes less than a minute runs twice, and
+    the shorter time counts: the first run may compile kernels. Interactions have the form that the approach of woodelf
+    returns, a column per pair of features that the model has.
+    """
 
     name = "skglex"
     method = SKGLEX
-    description = "skglex.GlexDecomposer, fit included"
+    description = "skglex.GlexDecomposer, fit included; interactions of the pairs that the model has"
 
     def __init__(self, n_jobs: int = 1) -> None:
         self.n_jobs = n_jobs
 
-    def _explain(self, trained_model: Any, rows: Any, background: Any, method: str) -> ApproachOutput:
+    def _explain(self, trained_model: Any, rows: Any, background: Any, pairs: bool) -> ApproachOutput:
+        elapsed: list[float] = []
+        try:
+            while len(elapsed) < 2 and sum(elapsed) < COMPILING:
+                start = time.perf_counter()
+                self._call(trained_model.raw_model, rows, background, pairs)
+                elapsed.append(time.perf_counter() - start)
+        except MemoryError:
+            return ApproachOutput(elapsed_s=0.0, memory_crash=True)
+        return ApproachOutput(elapsed_s=min(elapsed))
+
+    def _call(self, model: Any, rows: Any, background: Any, pairs: bool) -> Any:
         from skglex import GlexDecomposer
+        from skglex.inspection import iter_shap_interactions
 
         # The fit with path-dependent weights uses its rows to check the additivity only.
         weighting = "path_dependent" if background is None else "empirical"
-        start = time.perf_counter()
-        decomposer = GlexDecomposer(trained_model.raw_model, weighting=weighting, n_jobs=self.n_jobs)
+        decomposer = GlexDecomposer(model, weighting=weighting, n_jobs=self.n_jobs)
         decomposer.fit(rows[:100] if background is None else background)
-        getattr(decomposer, method)(rows)
-        return ApproachOutput(elapsed_s=time.perf_counter() - start)
+        if pairs:
+            return list(iter_shap_interactions(decomposer, rows))
+        return decomposer.shap_values(rows)
 
     def path_dependent_shap(self, trained_model: Any, X_explain: Any, X_background: Any) -> ApproachOutput:
-        return self._explain(trained_model, X_explain, None, "shap_values")
+        return self._explain(trained_model, X_explain, None, False)
 
     def path_dependent_interactions(
         self, trained_model: Any, X_explain: Any, X_background: Any
     ) -> ApproachOutput:
-        return self._explain(trained_model, X_explain, None, "shap_interaction_values")
+        return self._explain(trained_model, X_explain, None, True)
 
     def background_shap(self, trained_model: Any, X_explain: Any, X_background: Any) -> ApproachOutput:
-        return self._explain(trained_model, X_explain, X_background, "shap_values")
+        return self._explain(trained_model, X_explain, X_background, False)
 
     def background_shap_interactions(
         self, trained_model: Any, X_explain: Any, X_background: Any
     ) -> ApproachOutput:
-        return self._explain(trained_model, X_explain, X_background, "shap_interaction_values")
+        return self._explain(trained_model, X_explain, X_background, True)
 
 
 class DrawnDataset(Dataset):

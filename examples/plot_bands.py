@@ -25,7 +25,8 @@ from skglex.plotting import ComponentDisplay, ImportanceDisplay
 
 X, y = make_importance(n_samples=1000, random_state=0)
 X = pd.DataFrame(X, columns=["x1", "x2", "x3", "x4"])
-model = XGBRegressor(n_estimators=50, max_depth=3, learning_rate=0.1)
+# So few rows are fitted faster by one thread than by several that wait for each other.
+model = XGBRegressor(n_estimators=50, max_depth=3, learning_rate=0.1, n_jobs=1)
 
 components = ["x1", "x2", ("x2", "x3"), ("x1", "x2")]
 bands = resample_components(model, X, y, features=components, n_resamples=60, random_state=0)

@@ -29,7 +29,8 @@ X_old, y_old, X_new, y_new = X.loc[old, FEATURES], y[old], X.loc[new, FEATURES],
 
 def fit(X, y):
     """Return a model of one year."""
-    return XGBRegressor(n_estimators=200, max_depth=4, learning_rate=0.1, min_child_weight=20).fit(X, y)
+    model = XGBRegressor(n_estimators=200, max_depth=4, learning_rate=0.1, min_child_weight=20, n_jobs=1)
+    return model.fit(X, y)
 
 
 model_old, model_new = fit(X_old, y_old), fit(X_new, y_new)

@@ -409,8 +409,8 @@ class BaseMarginPredictor(BaseTreeModelEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Labels for a classifier; -1 (outlier) or 1 for an isolation forest; otherwise predictions on the scale of
-            the model's ``predict``.
+            Labels for a classifier, and -1 (outlier) or 1 for an isolation forest. Else the numbers that ``predict``
+            of the model would return.
         """
         response, margin = self._response, self._margin(X, offset)
         if response.isolation is not None:

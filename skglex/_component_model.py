@@ -34,7 +34,7 @@ from skglex._kept import (
     strongest,
 )
 from skglex._prefit import is_offset, require_target
-from skglex._utils import Execution, budgets, restore_on_failure
+from skglex._utils import Execution, budgets, list_names, restore_on_failure
 from skglex.components import Axis, Component, Components, Edit, Monotonicity
 from skglex.exceptions import RemainderWarning
 
@@ -440,8 +440,8 @@ class ComponentModel(BaseMarginPredictor):
 
     def _why_absent(self, members: tuple[int, ...]) -> str:
         names = [term.name for term in self._kept.terms]
-        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        return f"the model has no component of {self._view.features_of(members)}. It has {shown}"
+        asked = self._view.features_of(members)
+        return f"the model has no component of {asked}. {list_names(names, 'components')}"
 
     def monotonicity(
         self, feature: str | int, *, increasing: bool | None = None, output: Any = None
@@ -819,7 +819,7 @@ class ComponentModel(BaseMarginPredictor):
         return to_sql(self, dialect=dialect, table=table, columns=columns, keep=keep)
 
     def to_tables(self, *, scale: str = "points") -> dict[str, Any]:
-        """Return the tables of the components as data frames: points, or relativities behind a logarithm.
+        """Return the tables of the components as data frames, as points to add or factors to multiply.
 
         Parameters
         ----------
@@ -857,8 +857,8 @@ class ComponentModel(BaseMarginPredictor):
         ImportError
             openpyxl is not installed.
         ValueError
-            There is a remainder, the tables are too large for Excel, or relativities are asked for a model with another
-            link.
+            There is a remainder. Or the tables are too large for Excel. Or the link of the model is no logarithm, and
+            ``scale`` is ``"relativities"``.
         """
         from skglex.export import save_excel
 

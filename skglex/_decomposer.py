@@ -23,11 +23,11 @@ from skglex._decomposition import (
     Decomposition,
     Explained,
     ListedComponents,
+    ResponseScale,
     average_out,
     component_means,
-    response_scale,
     shapley_means,
-    top_components,
+    strongest,
     warn_of_remainder,
 )
 from skglex._input import (
@@ -122,8 +122,9 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     separator : str, default=":"
         String between the features in the name of a component.
     check_additivity : bool, default=True
-        Check that the model's margin is reproduced exactly: in `fit` by the leaves, on up to 1,000 background rows;
-        in `transform` by the components, on up to 100 rows of X (unless the model cannot predict on this container).
+        Compare sums with the model's own margin, and raise an error if they differ. `fit` compares the leaves, on up
+        to 1,000 background rows. `transform` compares the components, on up to 100 rows of X, if the model can predict
+        rows of this kind.
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Type of the output of `transform`. Sums are always computed in float64.
     n_jobs : int, default=None
@@ -392,7 +393,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         if self._decomposition.without_margin is None:
             return self._decomposition.intercept(self._execution)
         nothing = np.empty((len(self._fitted.grid.features), 1), self._fitted.grid.dtype)
-        scale = response_scale(self._decomposition, self._fitted.background, self._fitted.source.response)
+        scale = ResponseScale(self._decomposition, self._fitted.background, self._fitted.source.response)
         return scale.means([()], nothing, self._execution)[:, 0, 0]
 
     def _decompose(self, Xt: Any) -> Decomposition:
@@ -623,20 +624,19 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         """
         check_scalar(k, "k", Integral, min_val=1)
         check_is_fitted(self)
-        listed, background = self._decomposition.listed, self._fitted.background
-        if "component_importances" not in self._cache:
-            ranking, means = top_components(listed, background, k, self._execution)
-        else:
+        if "component_importances" in self._cache:
             ranking = np.argsort(-self._component_means().sum(axis=1), kind="stable")[:k]
+            sets = [self._decomposition.listed.sets[int(i)] for i in ranking]
             means = self._component_means()[ranking]
-        sets = [listed.sets[int(i)] for i in ranking]
-        if self._too_many:
-            strongest = [self._new_component(*item) for item in zip(sets, self._component_names(sets))]
         else:
-            strongest = [self.components_[int(i)] for i in ranking]
-        for component, mean in zip(strongest, self._squeeze(means)):
+            sets, means = strongest(self._decomposition, self._fitted.background, k, self._execution)
+        if self._too_many:
+            components = [self._new_component(*item) for item in zip(sets, self._component_names(sets))]
+        else:
+            components = [self.components_[self._positions[members]] for members in sets]
+        for component, mean in zip(components, self._squeeze(means)):
             component._importance = mean
-        return strongest
+        return components
 
     @property
     def component_importances_(self) -> NDArray[np.float64]:
@@ -946,21 +946,26 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     @property
     def _too_many(self) -> bool:
         return (
-            self._decomposition.refused is not None or self._decomposition.n_listed[0] > self.max_components
+            self._decomposition.without_margin is not None
+            or not self._decomposition.is_listed
+            or self._decomposition.n_listed[0] > self.max_components
         )
 
     def _require_components(self, error: type[ValueError] = ValueError) -> None:
         """Raise if there are more components than ``max_components``."""
         check_is_fitted(self)
-        if self._decomposition.refused is not None:
-            raise error(self._decomposition.refused)
+        if self._decomposition.without_margin is not None:
+            raise error(self._decomposition.without_margin)
         if self._too_many:
             count, exact = self._decomposition.n_listed
+            limit = f"more than max_components={self.max_components:,}"
+            if count <= self.max_components:
+                limit = "on so many different paths that they cannot be listed"
             raise error(
-                f"the model has {'' if exact else 'at least '}{count:,} components, more than "
-                f"max_components={self.max_components:,}. Set max_interaction (2 gives main effects and pairs), "
-                "restrict features, join columns with feature_groups, or raise max_components. Single components "
-                "(decomposer['name']), SHAP values, SHAP interaction values and partial dependence are available "
+                f"the model has {'' if exact else 'at least '}{count:,} components, {limit}. Set max_interaction (2 "
+                "gives main effects and pairs, 1 main effects), restrict features, join columns with feature_groups, "
+                "or raise max_components. Single components (decomposer['name']), strongest_components(k) of main "
+                "effects and pairs, SHAP values, SHAP interaction values and partial dependence are available "
                 "regardless"
             )
 

@@ -35,10 +35,9 @@ from skglex._leaves import LeafSum, assign_players
 from skglex._mixed_rows import (
     CellAxis,
     cell_axis,
-    count_conditions,
     distinct_cells,
     mean_over_cells,
-    warn_of_margins,
+    warn_of_grids,
 )
 from skglex._readers import tree_model
 from skglex._utils import Execution, restore_on_failure, warn_user
@@ -428,8 +427,8 @@ class FeatureRemover(BaseMarginPredictor):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Labels for a classifier; -1 (outlier) or 1 for an isolation forest; otherwise predictions on the scale of
-            the model's ``predict``.
+            Labels for a classifier, and -1 (outlier) or 1 for an isolation forest. Else the numbers that ``predict``
+            of the model would return.
         """
         check_is_fitted(self)
         if self._fitted.source.response.isolation is not None:
@@ -715,8 +714,7 @@ class FeatureRemover(BaseMarginPredictor):
         ensemble, response, execution = self._fitted.source.ensemble, self._response, self._execution
         n_rows, n_outputs = Xt.shape[0], self._full.n_outputs
         shift = None if offset is None else self._shift(offset, (n_rows, n_outputs)).T
-        conditions = count_conditions(ensemble, [axis.used_features]) * n_rows
-        warn_of_margins(float(n_rows) * axis.n_cells * n_outputs, "the mean response", conditions=conditions)
+        warn_of_grids(ensemble, n_rows, [axis.used_features], [axis.n_cells], "the mean response")
         out = np.empty((response.n_responses, n_rows))
         for r0, r1, bins in self._fitted.iter_bins(Xt, execution, n_outputs):
             part = None if shift is None else shift[:, r0:r1]

@@ -17,6 +17,8 @@ Margin = NDArray[np.float64]
 # Differences from a decision threshold up to this size count as ties, because the leaves are summed in another order
 # than the model sums them.
 TIE = 1e-12
+# Inverse links that make probabilities, whether the model says that it is a classifier or not.
+PROBABILITIES = frozenset({"sigmoid", "multiclass_ova", "softmax"})
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,19 @@ class Response(PlainState):
         if self.classes is None or self.n_outputs == 1 or self.targets or self.combines:
             return False
         return split_link(self.link)[0] in _SEPARATE or len(self.classes) != self.n_outputs
+
+    @property
+    def n_classes(self) -> int | None:
+        """Return between how many classes the model decides; None if it does not, or for several targets at once.
+
+        A booster does not say that it is a classifier. It counts as one if its link makes probabilities.
+        """
+        if self.isolation is not None or self.targets or self.multilabel:
+            return None
+        if self.classes is not None:
+            return len(self.classes)
+        is_probability = split_link(self.link)[0] in PROBABILITIES and self.output_labels is None
+        return max(self.n_outputs, 2) if is_probability else None
 
     @property
     def is_named(self) -> bool:

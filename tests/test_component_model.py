@@ -263,7 +263,8 @@ def test_metadata_routing():
         ({"edits": ["scale"]}, r"edits must be a sequence of skglex\.components\.Edit"),
         (
             {"edits": [Edit("scale", ("sex", "hours"), factor=2)], "n_terms": 1},
-            r"Edit\('scale', \('sex', 'hours'\), factor=2\): there is no such term in the model\. Its terms are 'sex'",
+            r"Edit\('scale', \('sex', 'hours'\), factor=2\): there is no such term in the model\. "
+            r"The terms of the model are 'sex'",
         ),
     ],
 )

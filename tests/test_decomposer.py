@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from skglex import FeatureRemover, GlexDecomposer
 from skglex._utils import DEFAULT_EXECUTION, budgets
@@ -109,6 +110,24 @@ def test_tables_and_streaming_agree(monkeypatch, many_rows):
     ]
     assert np.allclose(pair.evaluate(X), same.evaluate(X), atol=1e-12)
     assert np.allclose(pair.values, same.values, atol=1e-12)
+
+
+def test_streaming_of_deep_trees(monkeypatch):
+    """Leaves of the same eight features are added by lines, by subsets, or one by one."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1500, 8))
+    target = rows[:, 0] * rows[:, 1] + np.sin(3 * rows[:, 2]) * rows[:, 3:].sum(axis=1)
+    model = HistGradientBoostingRegressor(max_iter=4, max_leaf_nodes=200, min_samples_leaf=2)
+    model.fit(rows, target)
+    dec = GlexDecomposer(model, max_interaction=None).fit(rows[:300])
+    n_leaves = np.bincount(dec._decomposition.players.n_players)
+    assert (n_leaves[[5, 7, 8]] > 20).all()
+    monkeypatch.setattr(budgets, "table_cells", 0)
+    by_lines = dec.transform(rows)
+    by_row = np.concatenate([dec.transform(rows[i : i + 100]) for i in range(0, 300, 100)])
+    # Sums over some hundred leaves in another order.
+    assert np.allclose(by_lines[:300], by_row, rtol=0, atol=1e-12)
+    assert np.allclose(dec.intercept_ + by_lines.sum(axis=1), model.predict(rows), rtol=0, atol=1e-12)
 
 
 def test_table_budget(monkeypatch):

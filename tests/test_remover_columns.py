@@ -100,7 +100,7 @@ def test_around_a_pipeline():
     assert half.removed_features_ == encoded[:1]
     with pytest.raises(ValueError, match="feature names"):
         half.predict(PEOPLE.drop(columns="sex"))
-    with pytest.raises(ValueError, match=r"'Sex'\. The raw columns are \['sex', .*'onehotencoder__sex_man'"):
+    with pytest.raises(ValueError, match=r"'Sex'\. Did you mean 'sex'\?"):
         FeatureRemover(fitted, ["Sex"]).fit(PEOPLE)
     array = FeatureRemover(make_pipeline(StandardScaler(), small()), [1]).fit(
         PEOPLE.iloc[:, 1:].to_numpy(), Y

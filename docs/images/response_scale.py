@@ -86,7 +86,7 @@ def draw_scales() -> None:
     figure, axes = plt.subplots(4, 1, figsize=(6.2, 16), layout="constrained")
     for column, scale in enumerate(("margin", "response")):
         ImportanceDisplay.from_decomposer(decomposer, scale=scale, k=8, ax=axes[column])
-        WaterfallDisplay.from_decomposer(decomposer, X[ROW:], scale=scale, k=6, ax=axes[2 + column])
+        WaterfallDisplay.from_decomposer(decomposer, X, row=ROW, scale=scale, k=6, ax=axes[2 + column])
     axes[0].set_title("On the margin, age comes first", loc="left", fontsize="medium")
     axes[1].set_title("On the response, the capital gain does", loc="left", fontsize="medium")
     figure.savefig(HERE / "response_scale.png", dpi=100)

@@ -54,8 +54,12 @@ def write(report: Report, quick: bool) -> None:
             ImportanceDisplay.from_decomposer(decomposers[name], kind="order", ax=ax)
             ax.set_title(f"{data}\n{name}", loc="left")
             ax.set_xlabel("importance")
-            if ax is not row[0]:
-                ax.get_legend().remove()
+            handles, labels = ax.get_legend_handles_labels()
+            ax.get_legend().remove()
+    # The last panel has all orders.
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize="small"
+    )
     report.figure(
         figure, "importance", "Importances of the features by order, of three models and two data sets"
     )

@@ -102,6 +102,6 @@ def _draw(decomposers: dict[str, GlexDecomposer], shown: pd.DataFrame) -> plt.Fi
             grid, grid, 2 * np.outer(grid, grid) + 2 * R, [-6, -3, 0, 3, 6], colors="black", linewidths=0.8
         )
         row[2].clabel(lines, fontsize=9)
-        row[1].legend(frameon=False, loc="upper left")
+        row[1].legend(frameon=False, loc="upper left", fontsize="small")
         row[0].set_ylabel(f"{name}\n\nSHAP value")
     return figure

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from skglex._command_line._terminal import Mistake
 from skglex._input import frame_names, is_categorical
 from skglex._readers import SourceModel, require_reader, steps_of
+from skglex._utils import similar_names, suggest
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ def choose_columns(
     wanted = {name: of_name.get(name.replace(" ", model.spaces_become)) for name in model.names}
     missing = [name for name, found in wanted.items() if found is None and name not in may_lack]
     if missing:
-        close = _close(missing, [name for name in table if name not in wanted.values()])
+        free = [name for name in table if name not in wanted.values()]
+        close = next(((name, near[0]) for name in missing if (near := similar_names(name, free, 1))), None)
         raise Mistake(
             f"{path} lacks {_listed(missing)}, which the model was trained on. It has the columns {_listed(table)}"
             + (f". Is {close[1]!r} the model's {close[0]!r}? Then rename it" if close else "")
@@ -124,10 +125,8 @@ def require_columns(names: Collection[str], table: Sequence[str], path: Path, op
     """Raise a Mistake if a table lacks a column that an option names."""
     for name in names:
         if name not in table:
-            close = _close([name], table)
             raise Mistake(
-                f"{option} names {name!r}, but {path} has no such column. It has {_listed(table)}"
-                + (f". Did you mean {close[1]!r}?" if close else "")
+                f"{option} names {name!r}, but {path} has no such column. {suggest(name, table, 'columns')}"
             )
 
 
@@ -260,12 +259,3 @@ def _listed(names: Collection[str], most: int = 12) -> str:
     shown = [repr(name) for name in list(names)[:most]]
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f" and {rest} more" if rest else "")
-
-
-def _close(names: Collection[str], table: Collection[str]) -> tuple[str, str] | None:
-    """Return the first name for which a table has a similar one, and the similar one."""
-    lower = {name.lower(): name for name in table}
-    for name in names:
-        if close := get_close_matches(name.lower(), lower, n=1, cutoff=0.7):
-            return name, lower[close[0]]
-    return None

@@ -46,7 +46,7 @@ def components(args: Namespace, say: Progress) -> None:
     values, names = decomposer.transform(rows.X), decomposer.get_feature_names_out().tolist()
     labels = explained(decomposer).output_labels
     columns = _with_ends(values, names, decomposer.intercept_, labels, ("intercept", "margin"))
-    _write(args, say, columns, rows)
+    _write(args, say, columns, rows, n_outputs=len(labels or [None]))
 
 
 def shap(args: Namespace, say: Progress) -> None:
@@ -67,7 +67,8 @@ def shap(args: Namespace, say: Progress) -> None:
         base = decomposer.partial_dependence([], rows.X[:1], scale="response")
         ends = ("mean", "prediction")
     by_output = np.moveaxis(values, -1, 1) if values.ndim == 3 else values
-    _write(args, say, _with_ends(by_output, names, base, labels, ends), rows)
+    columns = _with_ends(by_output, names, base, labels, ends)
+    _write(args, say, columns, rows, n_outputs=len(labels or [None]))
 
 
 def debias(args: Namespace, say: Progress) -> None:
@@ -152,6 +153,7 @@ def report(args: Namespace, say: Progress) -> None:
         loaded, other = as_one_kind(loaded, read_model(args.compare, args, say))
     rows = draw(read_rows(args.data, loaded, args, say), args.sample, args.seed, say)
     require_columns(args.remove, list(rows.X.columns), rows.path, "--remove")
+    require_columns(args.keep, list(rows.frame.columns), rows.path, "--keep")
     decomposer = _decompose(loaded, rows, args, say)
     if other is not None:
         compared: Any = _decompose(other, rows, args, say)
@@ -159,14 +161,17 @@ def report(args: Namespace, say: Progress) -> None:
         compared = draw(read_rows(args.compare, loaded, args, say), args.sample, args.seed, say).X
     else:
         compared = None
+    target, class_names = target_of(rows, loaded, args.target, say)
     write_report(
         decomposer,
         rows.X,
-        target_of(rows, loaded, args.target, say),
+        target,
         sample_weight=weights_of(rows, args),
         groups=column_of(rows, args.groups),
         remove=args.remove or None,
         compare=compared,
+        class_names=class_names,
+        keep=rows.frame[args.keep],
         title=args.title,
         units=args.units,
         max_rows=args.max_rows,
@@ -235,7 +240,9 @@ def _with_ends(
     return found
 
 
-def _write(args: Namespace, say: Progress, columns: dict[str, Any], rows: Rows) -> None:
+def _write(
+    args: Namespace, say: Progress, columns: dict[str, Any], rows: Rows, *, n_outputs: int = 1
+) -> None:
     """Write columns, after those to keep, to a file; show the largest of them if there is none."""
     pd = import_optional("pandas", "report")
     require_columns(args.keep, list(rows.frame.columns), rows.path, "--keep")
@@ -249,11 +256,14 @@ def _write(args: Namespace, say: Progress, columns: dict[str, Any], rows: Rows) 
         say(f"wrote {args.output}: {len(rows.frame):,} rows, {len(kept) + len(columns)} columns")
         return
     shown = kept or {"row": np.arange(len(rows.frame))}
-    for n in range(len(columns), 0, -1):
-        text = table(pd.DataFrame(shown | _largest(columns, n)))
-        if fits(text):
+    size = len(columns) // n_outputs
+    blocks = [dict(list(columns.items())[k * size : (k + 1) * size]) for k in range(n_outputs)]
+    for n in range(size, 0, -1):
+        texts = [table(pd.DataFrame(shown | _largest(block, n))) for block in blocks]
+        if all(map(fits, texts)):
             break
-    print(text)
+    # Each output has a table of its own, whose columns add up.
+    print("\n\n".join(texts))
 
 
 def _largest(columns: dict[str, Any], n: int) -> dict[str, Any]:

@@ -173,16 +173,23 @@ def weights_of(rows: Rows, args: Namespace) -> Any:
     return weights
 
 
-def target_of(rows: Rows, loaded: LoadedModel, name: str | None, say: Progress) -> Any:
-    """Return the target; texts of classes that the model only numbers become numbers, in alphabetical order."""
+def target_of(
+    rows: Rows, loaded: LoadedModel, name: str | None, say: Progress
+) -> tuple[Any, list[str] | None]:
+    """Return the target, and the texts of its classes where the model only numbers them.
+
+    These texts become the numbers, in alphabetical order.
+    """
     target = column_of(rows, name)
     if target is None or not is_text(target.dtype):
-        return target
-    classes = getattr(loaded.model, "classes_", [0, 1])
-    if isinstance(loaded.model, xgb.Booster) or np.asarray(classes).dtype.kind in "biuf":
-        found = sorted(target.astype(str).unique())
-        if len(found) == len(classes):
-            pairs = ", ".join(f"{text!r} as {number}" for text, number in zip(found, classes))
-            say(f"the model numbers its classes: {name} takes {pairs}")
-            return target.astype(str).map(dict(zip(found, classes)))
-    return target
+        return target, None
+    response = loaded.columns.source.response
+    classes = getattr(loaded.model, "classes_", range(response.n_classes or 2))
+    if np.asarray(classes).dtype.kind not in "biuf":
+        return target, None
+    found = sorted(target.astype(str).unique())
+    if len(found) != len(classes):
+        return target, None
+    pairs = ", ".join(f"{text!r} as {number}" for text, number in zip(found, classes))
+    say(f"the model numbers its classes: {name} takes {pairs}")
+    return target.astype(str).map(dict(zip(found, classes))), None if response.n_classes is None else found

@@ -28,7 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser, show_traceback = build_parser(), False
     try:
-        args = parser.parse_args(argv)
+        args, unknown = parser.parse_known_args(argv)
+        if unknown:
+            help_of = f"skglex {args.command} --help" if args.command else "skglex --help"
+            raise Mistake(f"unrecognized arguments: {' '.join(unknown)}. See {help_of}")
         if args.command is None:
             parser.print_help(sys.stderr)
             return MISTAKE

@@ -12,6 +12,7 @@ from typing import Any
 
 import xgboost as xgb
 
+from skglex._command_line._tables import TABLE_ENDINGS, table_ending
 from skglex._command_line._terminal import Mistake, one_line
 
 # Types of models and of their parts that skops does not trust by itself. None of them runs code from the file.
@@ -118,6 +119,11 @@ def _loader(path: Path) -> Callable[..., Any]:
         )
     if endings and endings[-1] == ".onnx":
         raise Mistake(f"{path} is an ONNX file, which does not hold the covers of the trees; {_EXPECTED}")
+    if table_ending(path) in TABLE_ENDINGS:
+        raise Mistake(
+            f"{path} is no model that skglex can read: it is a table. The model comes first, as in skglex summary "
+            "MODEL DATA"
+        )
     raise Mistake(f"{path} is no model that skglex can read; {_EXPECTED}")
 
 

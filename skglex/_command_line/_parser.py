@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from math import isfinite
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 
 from skglex._command_line import _commands
 from skglex._command_line._terminal import Mistake
+from skglex._utils import suggest
 from skglex._version import __version__
 
 _MODELS = """\
@@ -25,6 +27,9 @@ Columns that the model does not know are left out. Text becomes categories where
 """
 
 
+COMMANDS = ("report", "summary", "components", "shap", "debias")
+
+
 class _Parser(ArgumentParser):
     """Report mistakes in one line."""
 
@@ -32,7 +37,9 @@ class _Parser(ArgumentParser):
         super().__init__(**options, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        raise Mistake(f"{message}. See {self.prog} --help")
+        if found := re.match("argument COMMAND: invalid choice: '([^']*)'", message):
+            message = f"there is no command {found[1]!r}. {suggest(found[1], COMMANDS, 'commands')}"
+        raise Mistake(f"{message}{'' if message.endswith('?') else '.'} See {self.prog} --help")
 
 
 def build_parser() -> ArgumentParser:
@@ -135,13 +142,18 @@ def _add_rows(parser: ArgumentParser, result: str) -> None:
         metavar="FILE",
         help="table of the rows to average over (default: DATA itself)",
     )
+    _add_keep(parser, "columns of DATA to write beside the results")
+
+
+def _add_keep(parser: ArgumentParser, text: str) -> None:
+    """Add the option that names columns which the model does not take."""
     parser.add_argument(
         "--keep",
         type=_names,
         action="extend",
         default=[],
         metavar="COLUMNS",
-        help="columns of DATA to write beside the results, such as an id; separate names by commas",
+        help=f"{text}, such as an id; separate names by commas",
     )
 
 
@@ -180,7 +192,7 @@ def _add_report(commands: Any) -> None:
         """,
         """
         skglex report model.json rows.csv -o report.html
-        skglex report model.txt rows.parquet -o report.html --target price --units EUR --title "House prices"
+        skglex report model.txt rows.parquet -o report.html --target price --units EUR --keep id
         skglex report model.cbm rows.csv -o report.html --remove sex --groups sex --sample 5000
         skglex report new.json rows.csv -o report.html --compare old.json
         """,
@@ -192,6 +204,7 @@ def _add_report(commands: Any) -> None:
     parser.add_argument(
         "--target", metavar="COLUMN", help="column with what the model predicts, for its score"
     )
+    _add_keep(parser, "columns of DATA to show beside the rows of the page")
     parser.add_argument("--groups", metavar="COLUMN", help="column whose groups of rows are compared")
     parser.add_argument(
         "--remove",
@@ -227,7 +240,8 @@ def _add_summary(commands: Any) -> None:
         "print the model at a glance",
         """
         Without DATA: what is in the file. With DATA: how much of the predictions main effects, pairs and higher orders
-        explain, and the strongest features and components.
+        explain, and the strongest features and components. The importance of a feature is the mean of its absolute SHAP
+        values; the page of skglex report adds up the mean sizes of its components instead, in which nothing cancels.
         """,
         """
         skglex summary model.json

@@ -16,7 +16,9 @@ from skglex._decomposition._explained import Explained, explained
 from skglex._decomposition._given_tables import GivenTables
 from skglex._decomposition._importance import (
     component_means,
+    means_by_feature_and_order,
     shapley_means,
+    strongest,
     sum_by_feature_and_order,
     top_components,
 )
@@ -24,7 +26,7 @@ from skglex._decomposition._listed_components import ListedComponents
 from skglex._decomposition._margin_label import margin_label
 from skglex._decomposition._pairs_of_rows import pair_shapley
 from skglex._decomposition._remainder import remainder_share, warn_of_remainder
-from skglex._decomposition._response_scale import ResponseScale, response_scale
+from skglex._decomposition._response_scale import ResponseScale
 from skglex._decomposition._restricted import shapley_parts
 from skglex._decomposition._row_means import RowMeans, margin_means, row_means
 from skglex._decomposition._row_values import OneHot, as_text, name_values, one_hot_columns, row_values
@@ -53,16 +55,17 @@ __all__ = [
     "has_axes",
     "margin_label",
     "margin_means",
+    "means_by_feature_and_order",
     "name_values",
     "one_hot_columns",
     "pair_shapley",
     "remainder_share",
-    "response_scale",
     "response_values",
     "row_means",
     "row_values",
     "shapley_means",
     "shapley_parts",
+    "strongest",
     "sum_by_feature_and_order",
     "top_components",
     "warn_of_remainder",

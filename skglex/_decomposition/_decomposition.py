@@ -99,13 +99,6 @@ class Decomposition:
         """Return whether the listed components are all that the model has."""
         return self.max_order == self.players.largest and self.all_allowed
 
-    @property
-    def refused(self) -> str | None:
-        """Return why the components cannot be listed; None if they can."""
-        return self.without_margin or self.players.refused(
-            "transform, components_, importances and sums by order"
-        )
-
     def require_margin(self) -> None:
         """Raise a ValueError if the sum of the leaves is not the margin of a model."""
         if self.without_margin is not None:
@@ -125,7 +118,7 @@ class Decomposition:
 
     def list_components(self, limit: int) -> None:
         """List the components up to ``max_order``, or remember that there are more than ``limit``."""
-        if self.refused is not None:
+        if self.without_margin is not None:
             return
         try:
             self._listed = ListedComponents(self._index(self.max_order, limit), self.weights)
@@ -136,6 +129,11 @@ class Decomposition:
         return index_components(self.path_sets, max_order=max_order, allowed=self.allowed, limit=limit)
 
     @property
+    def is_listed(self) -> bool:
+        """Return whether the components up to ``max_order`` are listed."""
+        return self._listed is not None
+
+    @property
     def n_listed(self) -> tuple[int, bool]:
         """Return the number of components up to ``max_order``, and whether it is exact or a lower bound."""
         return self._too_many or (len(self.listed), True)
@@ -143,8 +141,7 @@ class Decomposition:
     @property
     def listed(self) -> ListedComponents:
         """Return the components up to ``max_order``; raise a ValueError if there are too many to list."""
-        if self.refused is not None:
-            raise ValueError(self.refused)
+        self.require_margin()
         if self._too_many is not None:
             raise TooManyComponents(*self._too_many)
         assert self._listed is not None, "list_components comes first"
@@ -260,18 +257,13 @@ class Decomposition:
 
         No component is listed, so it does not matter how many there are. Another weighting gives other components.
         """
-        if self.refused is not None:
-            raise ValueError(self.refused)
+        self.require_margin()
         weights = self.weights
         if n_orders > self.max_order or weighting is not None:
             weights = CoalitionWeights(weights.games, weighting or self.weighting, n_orders)
-        usable = np.full(self.ensemble.n_leaves, np.iinfo(np.uint64).max, np.uint64)
+        usable = np.ones(len(self.ensemble.leaf_condition), dtype=bool)
         if self.allowed is not None:
-            masks = [
-                np.bitwise_or.reduce(np.uint64(1) << p.astype(np.uint64), initial=0)
-                for p in self.path_sets.usable(self.allowed)
-            ]
-            usable = np.array(masks, np.uint64)[self.path_sets.of_leaf]
+            usable = self.allowed[self.players.condition_player_id]
         return sum_orders_of(weights, usable, bins, n_orders, execution).swapaxes(0, 1)
 
     def shapley(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skglex._decomposition._response_scale import ResponseScale, response_scale
+from skglex._decomposition._response_scale import ResponseScale
 from skglex._input import as_numpy, column_names, row_of_series
 from skglex._response import on_response
 from skglex._utils import Execution
@@ -56,6 +56,8 @@ class Explained:
         Players whose components a FeatureRemover removes; empty for a decomposer.
     strength : float
         How much of them a FeatureRemover removes, from 0 to 1.
+    class_names : list of str, or None
+        Names for the classes, in the order of the model's labels. None: the labels are the names.
     """
 
     estimator: Any
@@ -72,6 +74,7 @@ class Explained:
     cached: frozenset[str]
     removed: tuple[int, ...] = ()
     strength: float = 0.0
+    class_names: list[str] | None = None
 
     @property
     def source(self) -> SourceModel:
@@ -103,9 +106,14 @@ class Explained:
         return values[..., 0] if self.n_outputs == 1 else values
 
     @property
+    def classes(self) -> Any:
+        """Return the classes as they are shown, None for a model without classes."""
+        return getattr(self.estimator, "classes_", None) if self.class_names is None else self.class_names
+
+    @property
     def response_scale(self) -> ResponseScale:
         """Return what decomposes the response of the model; raise if its background or its response do not allow it."""
-        return response_scale(self.decomposition, self.background, self.source.response)
+        return ResponseScale(self.decomposition, self.background, self.source.response)
 
     @property
     def response_labels(self) -> list[Any] | None:
@@ -114,7 +122,7 @@ class Explained:
         n = response.n_responses
         if n == 1:
             return None
-        for labels in (response.output_labels, getattr(self.estimator, "classes_", None)):
+        for labels in (response.output_labels, self.classes):
             if labels is not None and len(labels) == n:
                 return list(labels)
         return list(range(n))
@@ -144,7 +152,10 @@ class Explained:
 
     def component_names(self, listed: ListedComponents, chosen: Iterable[int] | None = None) -> list[str]:
         """Return the names of all or the chosen components of a list."""
-        sets = listed.sets if chosen is None else [listed.sets[int(i)] for i in chosen]
+        return self.set_names(listed.sets if chosen is None else [listed.sets[int(i)] for i in chosen])
+
+    def set_names(self, sets: list[tuple[int, ...]]) -> list[str]:
+        """Return the names of components by their players."""
         return column_names(self.groups.names, sets, self.estimator.separator)
 
     def features_of(self, members: tuple[int, ...]) -> list[str]:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition._decomposition import Decomposition
+from skglex._decomposition._index import TooManyComponents
 from skglex._decomposition._listed_components import ListedComponents
+from skglex._decomposition._pair_matrix import PairMatrix
 from skglex._input import iter_binned
 from skglex._kernels.component_tables import mean_absolute
 from skglex._leaves import Background, BackgroundLike
@@ -116,6 +118,46 @@ def _shapley_means(
         values = decomposition.shapley(part, execution=execution)
         total += np.abs(values, out=values) @ weight[start:stop]
     return np.asarray(total.T / weight.sum())
+
+
+def strongest(
+    decomposition: Decomposition, background: BackgroundLike, k: int | None, execution: Execution
+) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
+    """Return the players and the means of the k components with the largest mean of ``|m_S|``, or of all of them.
+
+    The largest comes first. Components up to ``max_order`` count.
+
+    Raises
+    ------
+    TooManyComponents
+        There are too many to list, and they are not main effects and pairs that fit in one table.
+    """
+    listed = _listed_or_pairs(decomposition, execution)
+    if isinstance(listed, PairMatrix):
+        return listed.top(background, k)
+    ranking, means = top_components(listed, background, k or len(listed), execution)
+    return [listed.sets[int(i)] for i in ranking], means
+
+
+def means_by_feature_and_order(
+    decomposition: Decomposition, background: BackgroundLike, execution: Execution
+) -> NDArray[np.float64]:
+    """Return the sums of the means of ``|m_S|`` by player and order (see `sum_by_feature_and_order`)."""
+    listed = _listed_or_pairs(decomposition, execution)
+    if isinstance(listed, PairMatrix):
+        return listed.means_by_feature_and_order(background, decomposition.n_players)
+    means = component_means(listed, background, execution=execution)
+    return sum_by_feature_and_order(listed.sets, decomposition.n_players, means)
+
+
+def _listed_or_pairs(decomposition: Decomposition, execution: Execution) -> ListedComponents | PairMatrix:
+    """Return the components up to ``max_order``, or a table of main effects and pairs that are too many to list."""
+    try:
+        return decomposition.listed
+    except TooManyComponents:
+        if decomposition.max_order != 2 or not PairMatrix.fits(decomposition.weights.games):
+            raise
+    return PairMatrix(decomposition.weights, decomposition.allowed, execution)
 
 
 def top_components(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,9 @@ from numpy.typing import NDArray
 from skglex._kernels.arguments import Sources
 from skglex._leaves import Players
 from skglex._utils import budgets
+
+# Keys of rows are marked in an array if there are at most so many possible ones.
+_FEW_KEYS = 1 << 20
 
 
 class TooManyComponents(ValueError):
@@ -29,32 +31,65 @@ class TooManyComponents(ValueError):
     def __init__(self, count: int, exact: bool) -> None:
         super().__init__(
             f"the model has {'' if exact else 'at least '}{count:,} components, too many to list. Set max_interaction "
-            "(2 gives main effects and pairs), restrict features, or join columns with feature_groups. Single "
-            "components, SHAP values, SHAP interaction values and partial dependence are available regardless"
+            "(2 gives main effects and pairs, 1 main effects), restrict features, or join columns with feature_groups. "
+            "Single components, SHAP values, SHAP interaction values and partial dependence are available regardless"
         )
         self.count = count
         self.exact = exact
 
 
-class PathSets(NamedTuple):
+@dataclass(frozen=True)
+class PathSets:
     """List the distinct path sets: the sets of the players on the leaves' paths.
 
     Attributes
     ----------
     of_leaf : ndarray of shape (n_leaves,), int64
         Path set of every leaf.
-    players : list of ndarray
-        Players of each path set, increasing.
+    ptr : ndarray of shape (n_path_sets + 1,), int64
+        Path set p has the players ``member[ptr[p]:ptr[p + 1]]``, increasing.
+    member : ndarray, int64
     """
 
     of_leaf: NDArray[np.int64]
-    players: list[NDArray[np.int64]]
+    ptr: NDArray[np.int64]
+    member: NDArray[np.int64]
 
-    def usable(self, allowed: NDArray[np.bool_] | None) -> list[NDArray[np.int64]]:
-        """Return the positions of the allowed players in each path set."""
+    def __len__(self) -> int:
+        """Return the number of path sets."""
+        return len(self.ptr) - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Return the number of players of each path set."""
+        return np.diff(self.ptr)
+
+    def positions(self, path_set: NDArray[np.int64], player: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the positions of players among those of their path sets."""
+        n = int(self.member.max(initial=0)) + 1
+        keys = np.repeat(np.arange(len(self)), self.sizes) * n + self.member
+        return np.asarray(np.searchsorted(keys, path_set * n + player) - self.ptr[path_set])
+
+    def restricted(self, allowed: NDArray[np.bool_] | None) -> PathSets:
+        """Return the path sets without the players that are not allowed; some may then be equal."""
         if allowed is None:
-            return [np.arange(len(members)) for members in self.players]
-        return [np.flatnonzero(allowed[members]) for members in self.players]
+            return self
+        keep = allowed[self.member]
+        ptr = np.concatenate([[0], np.cumsum(keep)])[self.ptr]
+        return replace(self, ptr=ptr, member=self.member[keep])
+
+    def subsets(
+        self, order: int, some: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the subsets of ``order`` players of all or some path sets, and the path set of each."""
+        rows, path_set = [np.empty((0, order), np.int64)], [np.empty(0, np.int64)]
+        wanted = self.sizes if some is None else np.where(some, self.sizes, 0)
+        for k in np.unique(wanted[wanted >= order]).tolist():
+            same = np.flatnonzero(wanted == k)
+            picks = np.array(list(combinations(range(k), order)))
+            rows.append(self.member[self.ptr[same][:, None, None] + picks].reshape(-1, order))
+            path_set.append(np.repeat(same, len(picks)))
+        return np.concatenate(rows), np.concatenate(path_set)
 
 
 @dataclass(frozen=True)
@@ -66,7 +101,7 @@ class ComponentIndex:
     sets : list of tuple of int
         Players of each component.
     sources : Sources
-        Path sets that each component comes from, and its players among those of the path set.
+        Path sets that each component comes from.
     path_sets : PathSets
     """
 
@@ -78,9 +113,9 @@ class ComponentIndex:
         """Return the index of one of the components."""
         position = self.sets.index(members)
         part = slice(*self.sources.ptr[position : position + 2])
-        path_set, mask = self.sources.path_set[part], self.sources.mask[part]
+        path_set = self.sources.path_set[part]
         return replace(
-            self, sets=[members], sources=Sources(np.array([0, len(mask)], np.int64), path_set, mask)
+            self, sets=[members], sources=Sources(np.array([0, len(path_set)], np.int64), path_set)
         )
 
 
@@ -103,83 +138,79 @@ def index_components(
     TooManyComponents
         There are more than ``limit``.
     """
-    usable = path_sets.usable(allowed)
-    by_size = _by_size(usable)
+    usable = path_sets.restricted(allowed)
+    sizes, n_same = np.unique(usable.sizes, return_counts=True)
     sets: list[tuple[int, ...]] = []
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]] = []
-    largest = max(by_size, default=0)
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    largest = int(sizes.max(initial=0))
     count = 0
     for order in range(1, min(max_order, largest) + 1):
-        n_listed = sum(len(same) * comb(k, order) for k, same in by_size.items())
+        n_listed = sum(n * comb(k, order) for k, n in zip(sizes.tolist(), n_same.tolist()))
         least = count + comb(largest, order)
         if n_listed > (
             budgets.counted_components if max(count, least) > limit else budgets.listed_components
         ):
-            raise TooManyComponents(least, exact=False)
-        rows, of_path_set, masks = [], [], []
-        for k, same in by_size.items():
-            if k < order:
-                continue
-            members = np.array([path_sets.players[p][usable[p]] for p in same])
-            picks = np.array(list(combinations(range(k), order)))
-            rows.append(members[:, picks].reshape(-1, order))
-            masks.append(_masks(np.array([usable[p] for p in same]), picks))
-            of_path_set.append(np.repeat(same, len(picks)))
-        unique, inverse = _unique_rows(np.concatenate(rows))
+            raise TooManyComponents(max(least, count + _count_some(usable, order)), exact=False)
+        rows, of_path_set = usable.subsets(order)
+        unique, inverse = _unique_rows(rows)
         count += len(unique)
         if count <= limit:
-            parts.append((len(sets) + inverse, np.concatenate(of_path_set), np.concatenate(masks)))
+            parts.append((len(sets) + inverse, of_path_set))
             sets += [tuple(row) for row in unique.tolist()]
     if count > limit:
         raise TooManyComponents(count, exact=True)
     return ComponentIndex(sets, _join_sources(parts, len(sets)), path_sets)
 
 
-def _by_size(usable: list[NDArray[np.int64]]) -> dict[int, list[int]]:
-    """Return the path sets with each number of usable players."""
-    by_size: dict[int, list[int]] = {}
-    for path_set, positions in enumerate(usable):
-        by_size.setdefault(len(positions), []).append(path_set)
-    return by_size
+def _count_some(path_sets: PathSets, order: int) -> int:
+    """Count the components of one order that come from some of the path sets."""
+    sizes = path_sets.sizes
+    n_subsets = np.array([comb(k, order) for k in range(sizes.max() + 1)], dtype=np.float64)[sizes]
+    spread = np.zeros(len(sizes), dtype=bool)
+    spread[:: int(np.ceil(n_subsets.sum() / budgets.counted_components))] = True
+    some = spread & (np.cumsum(n_subsets * spread) <= budgets.counted_components)
+    return len(_unique_rows(path_sets.subsets(order, some)[0])[0])
 
 
-def _masks(positions: NDArray[np.int64], picks: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the bit masks of the picked players of each path set."""
-    bits = np.uint64(1) << positions.astype(np.uint64)[:, picks]
-    return np.asarray(np.bitwise_or.reduce(bits, axis=2).ravel())
-
-
-def _join_sources(
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]], n_components: int
-) -> Sources:
-    """Sort (component, path set, mask) by component."""
+def _join_sources(parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n_components: int) -> Sources:
+    """Sort (component, path set) by component."""
     component = np.concatenate([p[0] for p in parts]) if parts else np.empty(0, np.int64)
     path_set = np.concatenate([p[1] for p in parts]) if parts else np.empty(0, np.int64)
-    mask = np.concatenate([p[2] for p in parts]) if parts else np.empty(0, np.uint64)
     order = np.argsort(component, kind="stable")
     ptr = np.searchsorted(component[order], np.arange(n_components + 1)).astype(np.int64)
-    return Sources(ptr, path_set[order], mask[order])
+    return Sources(ptr, path_set[order])
 
 
 def path_sets_of(players: Players, leaf_ptr: NDArray[np.int64]) -> PathSets:
     """Find the distinct path sets of all leaves."""
-    n_leaves = len(leaf_ptr) - 1
-    path_set_of_leaf = np.empty(n_leaves, np.int64)
-    path_set_players: list[NDArray[np.int64]] = []
-    # The first condition of a player in a leaf represents the player.
-    leaf = np.repeat(np.arange(n_leaves), np.diff(leaf_ptr))
-    key = leaf * 256 + players.condition_player
+    sizes = players.n_players
+    ptr = np.concatenate([[0], np.cumsum(sizes)])
     member = players.condition_player_id
-    if not (key[1:] > key[:-1]).all():
-        member = member[np.unique(key, return_index=True)[1]]
-    del leaf, key
-    start = np.cumsum(players.n_players) - players.n_players
-    for k in np.unique(players.n_players):
-        leaves = np.flatnonzero(players.n_players == k)
-        unique, inverse = _unique_rows(member[start[leaves][:, None] + np.arange(k)])
-        path_set_of_leaf[leaves] = len(path_set_players) + inverse
-        path_set_players += list(unique)
-    return PathSets(path_set_of_leaf, path_set_players)
+    leaf = np.repeat(np.arange(len(sizes)), np.diff(leaf_ptr))
+    if len(member) > ptr[-1] or (np.arange(len(member)) != ptr[leaf] + players.condition_player).any():
+        # A player has several conditions, or the conditions of a leaf are in another order.
+        by_player = np.empty(ptr[-1], np.int64)
+        by_player[ptr[leaf] + players.condition_player] = member
+        member = by_player
+    # Hash each set of players as a 64-bit sum of random numbers. Collisions are detected below.
+    code = np.random.default_rng(0).integers(2**63, size=int(member.max(initial=0)) + 1, dtype=np.uint64)
+    total = np.concatenate([[np.uint64(0)], np.cumsum(code[member], dtype=np.uint64)])
+    _, first, of_leaf = np.unique(total[ptr[1:]] - total[ptr[:-1]], return_index=True, return_inverse=True)
+    twin = first[of_leaf]
+    offset = np.arange(ptr[-1]) - np.repeat(ptr[:-1], sizes)
+    if (
+        not (sizes[twin] == sizes).all() or not (member[np.repeat(ptr[twin], sizes) + offset] == member).all()
+    ):  # pragma: no cover
+        raise RuntimeError("two different sets of features have the same hash. Please report this model")
+    of_first = np.zeros(len(sizes), dtype=bool)
+    of_first[first] = True
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return PathSets(
+        rank[of_leaf],
+        np.concatenate([[0], np.cumsum(sizes[of_first])]).astype(np.int64),
+        member[np.repeat(of_first, sizes)],
+    )
 
 
 def _unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -191,6 +222,11 @@ def _unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
         key = np.zeros(len(rows), np.int64)
         for column in rows.T:
             key = key * base + column
+        if (n := base ** rows.shape[1]) <= max(len(rows), _FEW_KEYS):
+            found = np.zeros(n, dtype=bool)
+            found[key] = True
+            unique = np.flatnonzero(found)[:, None] // base ** np.arange(rows.shape[1] - 1, -1, -1) % base
+            return unique, (np.cumsum(found) - 1)[key]
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
         return rows[first], inverse
     unique, inverse = np.unique(rows, axis=0, return_inverse=True)

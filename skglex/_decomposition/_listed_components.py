@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import prod
 from threading import Lock
 from typing import Any
@@ -11,17 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
-from skglex._decomposition._streaming import by_path_set, streaming
-from skglex._decomposition._sweeps import sweeping, swept
+from skglex._decomposition._streaming import add_streamed, by_path_set
+from skglex._decomposition._sweeps import add_swept, swept
 from skglex._decomposition._table_or_stream import warn_of_streaming
-from skglex._decomposition._tables import ComponentTables, TableFilling, lay_out_tables, table_axes
-from skglex._kernels.arguments import CoalitionArrays
+from skglex._decomposition._tables import ComponentTables, fill_tables, lay_out_tables, table_axes
 from skglex._leaves import CoalitionWeights
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets
 from skglex.components import Axis
-
-# A function that adds some leaves, with their weights, to what it was made for.
-_Adder = Callable[[NDArray[np.int64], CoalitionArrays], None]
 
 
 class ListedComponents:
@@ -92,21 +88,9 @@ class ListedComponents:
         if self._tables is None:
             with self._filling:
                 if self._tables is None:
-                    self._tables = self._fill(self.layout(execution), [], execution)
+                    layout = self.layout(execution)
+                    self._tables = fill_tables(layout, self.index, self._weights, execution=execution)
         return self._tables
-
-    def _fill(self, layout: ComponentTables, others: list[_Adder], execution: Execution) -> ComponentTables:
-        """Compute tables, and add every leaf to others as well."""
-        games = self._weights.games
-        filling = TableFilling(layout, self.index, games.ensemble, games.players, execution)
-        self._pass_weights([filling.add, *others], execution)
-        return filling.finish()
-
-    def _pass_weights(self, adders: list[_Adder], execution: Execution) -> None:
-        """Add every leaf to all that need it. The weights of all leaves do not fit into memory at one time."""
-        for leaves, coalitions in self._weights.chunks(execution=execution):
-            for add in adders:
-                add(leaves, coalitions)
 
     def table(
         self,
@@ -143,7 +127,7 @@ class ListedComponents:
             max_cells=max(budgets.table_cells, int(size)),
             execution=execution,
         )
-        return self._fill(alone, [], execution)
+        return fill_tables(alone, self.index, self._weights, execution=execution)
 
     def evaluate(
         self,
@@ -156,37 +140,20 @@ class ListedComponents:
         layout = self.layout(execution)
         by_table = layout.tabulated[chosen]
         column = np.arange(len(chosen))
-        others = self._without_table(layout, chosen[~by_table], column[~by_table], bins, out, execution)
         if by_table.any():
-            if others and self._tables is None:
-                with self._filling:
-                    if self._tables is None:
-                        self._tables, others = self._fill(layout, others, execution), []
             tables = self.tables(execution)
             tables.look_up(bins, chosen[by_table], column[by_table], self.n_outputs, out, execution)
-        if others:
-            self._pass_weights(others, execution)
-
-    def _without_table(
-        self,
-        layout: ComponentTables,
-        chosen: NDArray[np.int64],
-        column: NDArray[np.int64],
-        bins: NDArray[np.unsignedinteger],
-        out: NDArray[Any],
-        execution: Execution,
-    ) -> list[_Adder]:
-        """Return what adds leaves to the components that have no table, whose rows of ``out`` become zero."""
-        adders = []
-        step = len(out) // self.n_outputs
-        for o in range(self.n_outputs):
-            out[o * step + column] = 0
-        axes, games = layout.layout.axes, self._weights.games
-        by_sweep = swept(self.index, axes, bins.shape[1])[chosen]
-        if by_sweep.any():
-            some = chosen[by_sweep], column[by_sweep]
-            adders.append(sweeping(self.index, axes, games, *some, bins, out, execution))
-        if not by_sweep.all():
-            components = by_path_set(self.index, chosen[~by_sweep], column[~by_sweep])
-            adders.append(streaming(components, self._weights, bins, out, execution))
-        return adders
+        if not by_table.all():
+            streamed = column[~by_table]
+            step = len(out) // self.n_outputs
+            for o in range(self.n_outputs):
+                out[o * step + streamed] = 0
+            axes = layout.layout.axes
+            by_sweep = ~by_table & swept(self.index, axes, bins.shape[1])[chosen]
+            if by_sweep.any():
+                some = chosen[by_sweep], column[by_sweep]
+                add_swept(self.index, axes, self._weights, *some, bins, out, execution)
+            by_leaf = ~by_table & ~by_sweep
+            if by_leaf.any():
+                components = by_path_set(self.index, chosen[by_leaf], column[by_leaf])
+                add_streamed(components, self._weights, bins, out, execution=execution)

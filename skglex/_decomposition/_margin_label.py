@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skglex._decomposition._explained import Explained
-from skglex._response import on_response, split_link
+from skglex._response import PROBABILITIES, on_response, split_link
 
 _CLASSIFIER_WORDS = {
     "identity": "probability",
@@ -39,11 +39,12 @@ def margin_label(
     """
     response = view.source.response
     link, _ = split_link(response.link)
-    classes = getattr(view.estimator, "classes_", None)
+    classes = view.classes
     labels = view.output_labels
     if on_response(scale):
         labels = view.response_labels
-        word = "prediction" if classes is None else "probability"
+        # A booster does not say that it is a classifier, but its link does.
+        word = "prediction" if classes is None and link not in PROBABILITIES else "probability"
         word = "score" if response.isolation is not None else word
     else:
         words = _REGRESSOR_WORDS if classes is None else _CLASSIFIER_WORDS

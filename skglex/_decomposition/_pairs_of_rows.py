@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.arguments import ShapleyRows
 from skglex._kernels.pairs_of_rows import compare_rows
-from skglex._leaves import inverse_binomials
+from skglex._leaves import MASK_BITS, Background, CoalitionWeights, inverse_binomials
 from skglex._utils import Execution, row_chunks
 
 if TYPE_CHECKING:
@@ -34,17 +35,22 @@ def pair_shapley(
         With ``pairs``, half the Shapley interaction indices; each row of the matrix sums to the Shapley value.
     """
     ensemble, players, n = decomposition.ensemble, decomposition.players, decomposition.n_players
-    if reason := players.refused("Shapley values and interactions"):
-        raise ValueError(reason)
     shape = (decomposition.n_outputs, n, n) if pairs else (decomposition.n_outputs, n)
     n_rows = bins.shape[1]
-    out = np.zeros((int(np.prod(shape)), n_rows))
-    leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, players.arrays
-    args = bins, other, *leaf_arrays, inverse_binomials(players.largest), ShapleyRows(n, pairs)
-    execution.run(
-        compare_rows, [(*args, r0, r1, out) for r0, r1 in row_chunks(n_rows)], label="pairs of rows"
-    )
-    values = out.reshape(*shape, n_rows)
+    values = np.zeros((*shape, n_rows))
+    if players.largest > MASK_BITS:
+        for r in range(n_rows):
+            row, background = bins[:, r : r + 1], Background(other[:, r : r + 1], np.ones(1))
+            weights = CoalitionWeights(decomposition.weights.games, background.weighting, 1)
+            sums = ShapleySums(weights, decomposition.margins, n, pairs=pairs)
+            values[..., r : r + 1] = sums(row, execution=execution)
+    else:
+        leaf_arrays = ensemble.conditions, ensemble.paths, ensemble.leaf_values, players.arrays
+        args = bins, other, *leaf_arrays, inverse_binomials(players.largest), ShapleyRows(n, pairs)
+        out = values.reshape(-1, n_rows)
+        execution.run(
+            compare_rows, [(*args, r0, r1, out) for r0, r1 in row_chunks(n_rows)], label="pairs of rows"
+        )
     if not pairs:
         return values
     values += values.swapaxes(1, 2)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._kernels.arguments import LeafColumns, PatternTables
-from skglex._kernels.patterns import accumulate
+from skglex._kernels.patterns import SPARE, accumulate
 from skglex._leaves import LeafGames
 from skglex._utils import Execution, row_chunks
 
@@ -71,5 +71,5 @@ def lay_out(
     output = ensemble.output[group_leaf[:-1]].astype(np.int64)[group] + position // safe
     column = columns[ptr[group] + position % safe] + per_output * output
     value_ptr = np.concatenate([[0], np.cumsum(n_columns * width * np.diff(table_ptr))])
-    tables = PatternTables(column_ptr, column, value_ptr, np.zeros(value_ptr[-1]))
+    tables = PatternTables(column_ptr, column, value_ptr, np.zeros(value_ptr[-1] + SPARE))
     return GroupTables(first, last, tables), LeafColumns(leaf_ptr, leaf_column - ptr[group_of])

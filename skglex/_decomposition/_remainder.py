@@ -42,7 +42,7 @@ def remainder_share(
     """
     if decomposition.complete:
         return 0.0
-    if decomposition.refused is not None:
+    if decomposition.without_margin is not None:
         return None
     steps = decomposition.order_steps(_MEASURED_ROWS, decomposition.max_order)
     affordable = int(_MEASURED_ROWS * budgets.remainder_steps / max(steps, 1.0))

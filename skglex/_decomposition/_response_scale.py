@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._leaves import Background, BackgroundLike, LeafEnsemble, PathDependent, Players, Weighting
+from skglex._leaves import Background, BackgroundLike, LeafEnsemble, PathDependent
 from skglex._mixed_rows import (
     Link,
     cell_axis,
     coalition_responses,
-    count_conditions,
     distinct_cells,
+    few_players,
     mean_over_cells,
     mean_over_rows,
+    seconds_of_grids,
+    warn_of_grids,
     warn_of_margins,
     warn_of_seconds,
 )
@@ -44,10 +46,7 @@ class ResponseScale:
 
     Parameters
     ----------
-    ensemble : LeafEnsemble
-    players : Players
-    n_players : int
-        Number of players in all (some may be in no leaf).
+    decomposition : Decomposition
     background : BackgroundLike
     response : Response
 
@@ -65,21 +64,19 @@ class ResponseScale:
 
     def __init__(
         self,
-        ensemble: LeafEnsemble,
-        players: Players,
-        n_players: int,
+        decomposition: Decomposition,
         background: BackgroundLike,
         response: Response,
-        weighting: Weighting,
     ) -> None:
-        if isinstance(weighting, PathDependent):
+        if isinstance(decomposition.weighting, PathDependent):
             raise ValueError(
                 "scale='response' averages the model's response over background rows, which "
                 "weighting='path_dependent' does not have. Use weighting='empirical'"
             )
-        self._ensemble = ensemble
-        self._player_of_feature = players.player_of_feature
-        self._n_players = n_players
+        self._ensemble = decomposition.ensemble
+        self._margins = decomposition.margins
+        self._player_of_feature = decomposition.players.player_of_feature
+        self._n_players = decomposition.n_players
         self._background = background
         self.link: Link = response.response
         self.n_responses = response.n_responses
@@ -102,33 +99,43 @@ class ResponseScale:
         Each is the partial dependence function of the set at the rows.
         """
         out = np.empty((self.n_responses, len(sets), bins.shape[1]))
-        by_cells, rows_of, n_margins = [], [], 0.0
+        over_rows = []
         for i, members in enumerate(sets):
             used = np.flatnonzero(np.isin(self._player_of_feature, members))
-            cells, of_row = _distinct_columns(bins[used])
             removed = np.setdiff1d(np.arange(len(self._player_of_feature)), used)
-            cost = float(self._background.n_rows) * cells.shape[1]
             shares = None
             if len(removed) <= len(used):  # There may be fewer values to average over than background rows.
-                shares = self._shares(removed, cost / max(bins.shape[1], 1))
+                n_cells = _distinct_columns(bins[used])[0].shape[1]
+                shares = self._shares(removed, self._background.n_rows * n_cells / max(bins.shape[1], 1))
             if shares is None:
-                by_cells.append((i, used, cells))
-                rows_of.append(of_row)
-                n_margins += cost
-            else:
-                self._warn(
-                    float(bins.shape[1]) * len(shares[1]), bins.shape[1], [removed], "the mean response"
-                )
-                axis = cell_axis(self._ensemble, removed, shares[0])
-                out[:, i] = mean_over_cells(self._ensemble, bins, axis, shares[1], self.link, execution)
-        if by_cells:
-            self._warn(
-                n_margins, self._background.n_rows, [used for _, used, _ in by_cells], "the mean response"
-            )
-            grids = [[(used, cells)] for _, used, cells in by_cells]
-            for (i, _, _), of_row, mean in zip(by_cells, rows_of, self.grids(grids, execution)):
-                out[:, i] = mean[:, of_row]
+                over_rows.append(i)
+                continue
+            cells, share = shares
+            warn_of_grids(self._ensemble, bins.shape[1], [removed], [len(share)], "the mean response")
+            axis = cell_axis(self._ensemble, removed, cells)
+            out[:, i] = mean_over_cells(self._ensemble, bins, axis, share, self.link, execution)
+        if over_rows:
+            out[:, over_rows] = self._means_over_rows([sets[i] for i in over_rows], bins, execution)
         return out
+
+    def _means_over_rows(self, sets: Sets, bins: Bins, execution: Execution) -> NDArray[np.float64]:
+        """Average over the background rows: along the trees for all sets, or at the distinct values of each set."""
+        n_background, n_rows = self._background.n_rows, bins.shape[1]
+        free = [np.flatnonzero(np.isin(self._player_of_feature, members)) for members in sets]
+        distinct = [_distinct_columns(bins[used]) for used in free]
+        n_cells = [cells.shape[1] for cells, _ in distinct]
+        by_grids = seconds_of_grids(self._ensemble, n_background, free, n_cells)
+        few = few_players(self._ensemble, self._margins, self._player_of_feature, sets) if n_rows else None
+        if few is not None and (by_walks := few.seconds * n_rows * n_background) < by_grids:
+            n_margins = float(len(sets)) * n_rows * n_background * self._ensemble.n_outputs
+            warn_of_margins(by_walks, "the mean response", n_margins)
+            return self._background.average(
+                partial(few.responses, bins, self.link, execution, "mean responses")
+            )
+        warn_of_grids(self._ensemble, n_background, free, n_cells, "the mean response")
+        grids = [[(used, cells)] for used, (cells, _) in zip(free, distinct)]
+        means = self.grids(grids, execution)
+        return np.stack([mean[:, of_row] for mean, (_, of_row) in zip(means, distinct)], axis=1)
 
     def grids(
         self,
@@ -180,22 +187,18 @@ class ResponseScale:
         parts = _subsets(tuple(range(len(axes))))
         nothing = [(np.empty(0, np.int64), np.empty((0, 1), every[0][1].dtype))]
         grids = [[a for a, player in zip(every, player_of_axis) if player in part] for part in parts]
-        n_cells = sum(float(np.prod([bins.shape[1] for _, bins in grid])) for grid in grids)
+        grids = [grid or nothing for grid in grids]
+        n_cells = [float(np.prod([bins.shape[1] for _, bins in grid])) for grid in grids]
+        free = [np.concatenate([used for used, _ in grid]) for grid in grids]
         n_rows = self._background.n_rows
-        free = [np.concatenate([used for used, _ in grid]) for grid in grids if grid]
-        self._warn(n_rows * n_cells, n_rows, free, "the component")
+        warn_of_grids(self._ensemble, n_rows, free, n_cells, "the component", joint=False)
         out = np.zeros((self.n_responses, *(bins.shape[1] for _, bins in every)))
-        for part, mean in zip(parts, self.grids([grid or nothing for grid in grids], execution)):
+        for part, mean in zip(parts, self.grids(grids, execution)):
             shape = [
                 bins.shape[1] if player in part else 1 for (_, bins), player in zip(every, player_of_axis)
             ]
             out += (-1) ** (len(axes) - len(part)) * mean.reshape(self.n_responses, *shape)
         return out
-
-    def _warn(self, n_margins: float, n_rows: int, free: Sequence[NDArray[np.int64]], what: str) -> None:
-        """Warn if the responses of rows at cells take long, when each of some sets of used_features is free."""
-        conditions = count_conditions(self._ensemble, free) * n_rows
-        warn_of_margins(n_margins * self._ensemble.n_outputs, what, conditions=conditions)
 
     # -- games --------------------------------------------------------------------------------
 
@@ -276,18 +279,9 @@ class ResponseScale:
         return out
 
 
-def response_scale(
-    decomposition: Decomposition, background: BackgroundLike, response: Response
-) -> ResponseScale:
-    """Return what decomposes the response of the model that a decomposition is of."""
-    ensemble, players = decomposition.ensemble, decomposition.players
-    weighting = decomposition.weighting
-    return ResponseScale(ensemble, players, decomposition.n_players, background, response, weighting)
-
-
 def _distinct_columns(bins: Bins) -> tuple[Bins, NDArray[np.int64]]:
     """Return the distinct columns, and the position of every column among them."""
-    if not len(bins):
+    if not len(bins) or bins.shape[1] == 1:
         return bins[:, :1], np.zeros(bins.shape[1], np.int64)
     cells, of_column = np.unique(bins, axis=1, return_inverse=True)
     return np.ascontiguousarray(cells), of_column.ravel()

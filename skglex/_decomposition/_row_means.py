@@ -138,16 +138,14 @@ def _independent_means(
     execution: Execution,
 ) -> NDArray[np.float64]:
     """Return the means of some components if the players were independent, from the leaves."""
-    weights, index = listed.weights, listed.index
+    weights, index, axes = listed.weights, listed.index, listed.layout(execution).layout.axes
     ensemble, players = weights.games.ensemble, weights.games.players
+    leaf_arrays = ensemble.paths, players.arrays, ensemble.conditions.feature, ensemble.leaf_values
     probability = _player_probabilities(ensemble, players, rows, execution)
     out = np.zeros((len(chosen), ensemble.n_outputs))
     for leaves, coalitions in weights.chunks(execution=execution):
-        args = index.sources, leaves_by_path_set(index, leaves), ensemble.paths, players.arrays
-        more = ensemble.leaf_values, coalitions, probability
-        execution.run(
-            mean_products, [(*args, *more, chosen[i : i + 1], out[i : i + 1]) for i in range(len(chosen))]
-        )
+        args = axes, index.sources, leaves_by_path_set(index, leaves), *leaf_arrays, coalitions, probability
+        execution.run(mean_products, [(*args, chosen[i : i + 1], out[i : i + 1]) for i in range(len(chosen))])
     return out
 
 

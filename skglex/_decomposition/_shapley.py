@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition._pattern_tables import GroupTables, lay_out
+from skglex._decomposition._shares import add_in_shares
 from skglex._kernels.arguments import ShapleyRows
 from skglex._kernels.shapley import shapley_tables
 from skglex._leaves import CoalitionWeights, LeafSum
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, scaled, weight_chunks, without_cached
-
-# Tasks over leaves or trees, whatever the number of threads.
-_TASKS = 16
 
 
 class ShapleySums:
@@ -73,23 +71,20 @@ class ShapleySums:
                 tables.add_to(out, self._games, bins, execution=execution, label="SHAP values")
         if leaves.any():
             chosen = np.flatnonzero(leaves)
-            self._add_anew(
-                *self._weights.weighting.shapley_kernel(self._games, chosen, n_rows),
-                chosen,
-                bins,
-                out,
-                execution,
-            )
+            kernel = self._weights.weighting.shapley_kernel(self._games, chosen, n_rows)
+            self._add_anew(*kernel, chosen, bins, out, execution)
         shape = (self._n_players,) * (2 if self._pairs else 1)
         return out.reshape(n_outputs, *shape, n_rows)
 
     @property
     def _refused(self) -> str | None:
         """Return why leaf by leaf the values cannot be computed; None if they can."""
-        if self._weights.weighting.solves_any_path and not self._pairs:
+        if self._weights.weighting.solves_any_path:
             return None
-        what = "SHAP interaction values" if self._pairs else "SHAP values with empirical weights"
-        return self._games.players.refused(what)
+        what = "SHAP interaction values" if self._pairs else "SHAP values"
+        return self._games.players.refused(
+            f"{what} with empirical weights of boxes that are not leaves of trees"
+        )
 
     @property
     def _has_columns(self) -> NDArray[np.bool_]:
@@ -145,7 +140,7 @@ class ShapleySums:
         execution.run(
             shapley_tables,
             [
-                (*args, *leaf_arrays, *weights, a, b, self._pairs)
+                (*args, *leaf_arrays, *weights, a, b, self._pairs or None)
                 for a, b in weight_chunks(cost, scaled(budgets.pattern_table_size) / 16)
             ],
         )
@@ -177,8 +172,6 @@ class ShapleySums:
             out[leaf_ptr[leaves][:, None] + np.arange(len(i))] = ids[one] * self._n_players + ids[other]
         return leaf_ptr, out
 
-    # -- without kept tables ----------------------------------------------------------------------
-
     def _add_anew(
         self,
         kernel: Callable[..., Any],
@@ -189,19 +182,4 @@ class ShapleySums:
         execution: Execution,
     ) -> None:
         """Add what leaves, or trees, give to ``out``, without kept tables."""
-        # Tasks divide the leaves, so that a leaf's tables are made once. Their sums are added in a fixed order.
-        shares, layout = np.array_split(items, _TASKS), self._layout
-        size = max(1, scaled(budgets.buffer_size) // len(out))
-        for start in range(0, bins.shape[1], size):
-            some_bins = np.ascontiguousarray(bins[:, start : start + size])
-            part_of_out = out[:, start : start + size]
-
-            def solve(some: NDArray[np.int64], some_bins: NDArray[np.unsignedinteger] = some_bins) -> Any:
-                part = np.zeros((len(out), some_bins.shape[1]))
-                kernel(some_bins, *args, layout, some, part)
-                return part
-
-            for part in execution.stream(
-                solve, [(some,) for some in shares], label="SHAP values, deep leaves"
-            ):
-                part_of_out += part
+        add_in_shares(kernel, (*args, self._layout), items, bins, out, execution, "SHAP values, deep leaves")

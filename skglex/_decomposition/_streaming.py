@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from itertools import chain
 from math import comb
 from typing import Any
 
@@ -10,63 +10,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
-from skglex._decomposition._pattern_tables import GroupTables, lay_out
-from skglex._kernels.arguments import CoalitionArrays, StreamedComponents
-from skglex._kernels.streaming import component_pattern_tables, stream_components, sum_orders
-from skglex._leaves import CoalitionWeights, LeafGames
-from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, scaled, weight_chunks
+from skglex._decomposition._shares import add_in_shares
+from skglex._kernels.arguments import StreamedComponents
+from skglex._kernels.streaming import add_components_by_state, stream_components, sum_orders
+from skglex._leaves import CoalitionWeights, most_states
+from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks
 
 
-def streaming(
+def add_streamed(
     components: StreamedComponents,
     weights: CoalitionWeights,
     bins: NDArray[np.unsignedinteger],
     out: NDArray[Any],
     execution: Execution = DEFAULT_EXECUTION,
-) -> Callable[[NDArray[np.int64], CoalitionArrays], None]:
-    """Return a function that adds what some leaves, with their weights, give to components.
+) -> None:
+    """Add components' values to their rows of each output's block of ``out``.
 
-    It adds their values to their rows of each output's block of ``out``. With many rows, groups of leaves get pattern
-    tables. Leaves whose coalitions are listed by rank, and all leaves with few rows, are solved for the patterns that
-    occur.
+    With many rows, the leaves of each path set are solved in clusters. Leaves whose coalitions are listed by rank, and
+    all leaves with few rows, are solved for the patterns that occur.
     """
-    games = weights.games
+    games, n_rows = weights.games, bins.shape[1]
     ensemble, n_leaves = games.ensemble, games.ensemble.n_leaves
-    n_columns = np.diff(components.ptr)[components.path_set_of_leaf]
-    many_rows = bins.shape[1] > budgets.pattern_table_rows
-    in_groups = ~weights.ranked if many_rows else np.zeros(n_leaves, dtype=bool)
-    alone = (n_columns > 0) & ~in_groups
+    has_components = np.diff(components.ptr)[components.path_set_of_leaf] > 0
+    in_clusters = ~weights.ranked if n_rows > budgets.pattern_table_rows else np.zeros(n_leaves, dtype=bool)
     leaf_arrays = ensemble.paths, games.players.arrays, ensemble.leaf_values
-
-    def add(leaves: NDArray[np.int64], coalitions: CoalitionArrays) -> None:
-        in_tables = np.zeros(n_leaves, np.int64)
-        in_tables[leaves] = np.where(in_groups[leaves], n_columns[leaves], 0)
-        groups = np.searchsorted(games.groups.group_leaf, [leaves[0], leaves[-1] + 1])
-        step = len(out) // ensemble.n_outputs
-        for tables in _tables_of_groups(games, groups, in_tables, components, coalitions, step, execution):
-            tables.add_to(out, games, bins, execution=execution, label="components")
-        if not alone[leaves].any():
-            return
-        args = leaves[alone[leaves]], *leaf_arrays, coalitions, components, ensemble.n_outputs
-        execution.run(
-            stream_components,
-            [(bins, ensemble.conditions, *args, r0, r1, out) for r0, r1 in row_chunks(bins.shape[1])],
-            label="components",
-        )
-
-    return add
+    for leaves, coalitions in weights.chunks(execution=execution):
+        args = *leaf_arrays, coalitions, components
+        joined = leaves[(has_components & in_clusters)[leaves]]
+        if len(joined):
+            joined = joined[np.argsort(components.path_set_of_leaf[joined], kind="stable")]
+            sizes = ensemble.grid.n_bins, most_states(n_rows), len(out) // ensemble.n_outputs
+            by_state = ensemble.conditions, *args, *sizes
+            add_in_shares(add_components_by_state, by_state, joined, bins, out, execution, "components")
+        alone = leaves[(has_components & ~in_clusters)[leaves]]
+        if len(alone):
+            execution.run(
+                stream_components,
+                [
+                    (bins, ensemble.conditions, alone, *args, ensemble.n_outputs, r0, r1, out)
+                    for r0, r1 in row_chunks(n_rows)
+                ],
+                label="components",
+            )
 
 
 def sum_orders_of(
     weights: CoalitionWeights,
-    usable: NDArray[np.uint64],
+    usable: NDArray[np.bool_],
     bins: NDArray[np.unsignedinteger],
     n_orders: int,
     execution: Execution = DEFAULT_EXECUTION,
 ) -> NDArray[np.float64]:
     """Return the sum of all components of each order up to ``n_orders``: (n_outputs, n_orders, n_samples).
 
-    ``usable`` holds the bit mask of the players of each leaf that components may have.
+    ``usable`` says of each leaf condition whether components may have its player.
     """
     games = weights.games
     ensemble = games.ensemble
@@ -100,40 +97,14 @@ def by_path_set(
     source = np.concatenate([np.arange(*sources.ptr[c : c + 2]) for c in chosen])
     path_sets, path_set = index.path_sets, sources.path_set[source]
     order = np.argsort(path_set, kind="stable")
-    ptr = np.searchsorted(path_set[order], np.arange(len(path_sets.players) + 1)).astype(np.int64)
-    columns = np.repeat(column, n_sources)[order]
-    return StreamedComponents(path_sets.of_leaf, ptr, sources.mask[source][order], columns)
-
-
-def _tables_of_groups(
-    games: LeafGames,
-    between: NDArray[np.int64],
-    n_columns: NDArray[np.int64],
-    components: StreamedComponents,
-    coalitions: CoalitionArrays,
-    per_output: int,
-    execution: Execution,
-) -> Iterator[GroupTables]:
-    """Yield tables of the groups ``between[0] <= g < between[1]``, with ``n_columns`` components per leaf."""
-    ensemble, n_patterns = games.ensemble, games.groups.n_patterns[between[0] : between[1]]
-    cost = games.sum_by_group(n_columns)[between[0] : between[1]] * n_patterns * ensemble.value.shape[1]
-    for a, b in weight_chunks(cost, scaled(budgets.pattern_table_size)):
-        first, last = between[0] + a, between[0] + b
-        l0, l1 = games.leaves_of(first, last)
-        leaf_ptr = np.zeros(ensemble.n_leaves + 1, np.int64)
-        np.cumsum(n_columns[l0:l1], out=leaf_ptr[l0 + 1 : l1 + 1])
-        component = np.arange(leaf_ptr[l1]) + np.repeat(
-            components.ptr[components.path_set_of_leaf[l0:l1]] - leaf_ptr[l0:l1], n_columns[l0:l1]
-        )
-        tables, columns = lay_out(games, first, last, leaf_ptr, components.column[component], per_output)
-        mask = components.mask[component].astype(np.int64)
-        args = games.groups.leaf_bits(first, last), tables.tables, columns, mask
-        leaf_arrays = ensemble.paths, games.players.arrays, ensemble.value
-        execution.run(
-            component_pattern_tables,
-            [
-                (*args, *leaf_arrays, coalitions, c, d)
-                for c, d in weight_chunks(cost[a:b], scaled(budgets.pattern_table_size) / 16)
-            ],
-        )
-        yield tables
+    ptr = np.searchsorted(path_set[order], np.arange(len(path_sets) + 1)).astype(np.int64)
+    columns, path_set = np.repeat(column, n_sources)[order], path_set[order]
+    of_set = [index.sets[c] for c in chosen.tolist()]
+    set_sizes = np.array([len(members) for members in of_set], np.int64)
+    first, flat = np.cumsum(set_sizes) - set_sizes, np.array([*chain.from_iterable(of_set)], np.int64)
+    item = np.repeat(np.arange(len(chosen)), n_sources)[order]
+    sizes = set_sizes[item]
+    member = flat[np.repeat(first[item] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())]
+    member = path_sets.positions(np.repeat(path_set, sizes), member)
+    member_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return StreamedComponents(path_sets.of_leaf, ptr, member_ptr, member, columns)

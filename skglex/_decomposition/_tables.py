@@ -10,18 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
-from skglex._decomposition._streaming import by_path_set
 from skglex._decomposition._table_or_stream import choose_tables
-from skglex._kernels.arguments import (
-    Axes,
-    CoalitionArrays,
-    Conditions,
-    Events,
-    PathSetItems,
-    TableLayout,
-)
+from skglex._kernels.arguments import Axes, Events, PathSetItems, TableLayout
 from skglex._kernels.component_tables import (
     add_corners,
+    add_main_corners,
     condition_events,
     look_up,
     map_bins,
@@ -45,7 +38,7 @@ class ComponentTables:
         Which components have a table. The axes of the others have no cells.
     layout : TableLayout
     values : ndarray, float64
-        Empty until `TableFilling`.
+        Empty until `fill_tables`.
     """
 
     tabulated: NDArray[np.bool_]
@@ -105,17 +98,23 @@ def lay_out_tables(
     max_cells = scaled(budgets.table_cells) if max_cells is None else max_cells
     ensemble = weights.games.ensemble
     n_bins = ensemble.grid.n_bins
-    axes = _list_axes(index, weights.games.players)
-    conditions = _conditions_by_path_set(index, ensemble)
-    args = axes, index.sources, conditions, events_of(ensemble.conditions, n_bins), n_bins
+    axes, events = _list_axes(index, weights.games.players), events_of(ensemble)
     component = np.repeat(np.arange(len(index.sets)), np.diff(axes.ptr))
 
     candidates = np.arange(len(index.sets)) if wanted is None else wanted
+    main = _main_effects(index, axes)
+    others = candidates[~main[candidates]]
+    conditions = (
+        _conditions_by_path_set(index, ensemble) if len(others) else PathSetItems(*np.zeros((2, 1), int))
+    )
+    args = axes, index.sources, conditions, ensemble.conditions.feature, events, n_bins
     size = np.zeros(len(axes.feature), np.int64)
+    cell_of_bin, of_main = _cells_of_bins(ensemble, events), axes.ptr[:-1][main]
+    size[of_main] = [cell_of_bin[s][-1] + 1 for s in axes.feature[of_main]]
     # Sizes come first: the cells of the bins are kept for those components only that get a table.
     no_ptr, longest = np.zeros(len(size), np.int64), int(n_bins.max(initial=0))
     execution.run(
-        map_bins, [(*args, part, size, no_ptr, np.empty(longest, np.int32)) for part in _parts(candidates)]
+        map_bins, [(*args, part, size, no_ptr, np.empty(longest, np.int32)) for part in _parts(others)]
     )
     cells = np.full(len(index.sets), np.inf)
     for c in candidates:
@@ -126,7 +125,9 @@ def lay_out_tables(
     map_size = np.where(tabulated[component], n_bins[axes.feature], 0)
     map_ptr, maps = np.cumsum(map_size) - map_size, np.zeros(int(map_size.sum()), np.int32)
     chosen = np.flatnonzero(tabulated)
-    execution.run(map_bins, [(*args, part, size, map_ptr, maps) for part in _parts(chosen)])
+    execution.run(map_bins, [(*args, part, size, map_ptr, maps) for part in _parts(chosen[~main[chosen]])])
+    for a in axes.ptr[chosen[main[chosen]]]:
+        maps[map_ptr[a] : map_ptr[a] + map_size[a]] = cell_of_bin[axes.feature[a]]
     stride = np.ones(len(axes.feature), np.int64)
     for c in chosen:
         for a in range(axes.ptr[c + 1] - 2, axes.ptr[c] - 1, -1):
@@ -137,50 +138,43 @@ def lay_out_tables(
     return ComponentTables(tabulated, layout, np.empty(0))
 
 
-class TableFilling:
-    """Compute the values of tables: add every leaf at the corners of its boxes, then sum along the axes.
-
-    Parameters
-    ----------
-    tables : ComponentTables
-        Tables without values.
-    index : ComponentIndex
-    ensemble : LeafEnsemble
-    players : Players
-    execution : Execution
-    """
-
-    def __init__(
-        self,
-        tables: ComponentTables,
-        index: ComponentIndex,
-        ensemble: LeafEnsemble,
-        players: Players,
-        execution: Execution,
-    ) -> None:
-        self._tables = replace(tables, values=np.zeros(int(tables.layout.n_cells.sum()) * ensemble.n_outputs))
-        self._ensemble, self._players, self._execution = ensemble, players, execution
-        self._chosen = np.flatnonzero(tables.tabulated)
-        self._parts = [by_path_set(index, part, part) for part in _parts(self._chosen)]
-
-    def add(self, leaves: NDArray[np.int64], coalitions: CoalitionArrays) -> None:
-        """Add some leaves, with their weights."""
-        ensemble, layout = self._ensemble, self._tables.layout
-        leaf_arrays = ensemble.paths, self._players.arrays, ensemble.leaf_values
-        args = leaves, *leaf_arrays, coalitions, leaf_events(ensemble, leaves)
-        self._execution.run(
+def fill_tables(
+    tables: ComponentTables,
+    index: ComponentIndex,
+    weights: CoalitionWeights,
+    execution: Execution = DEFAULT_EXECUTION,
+) -> ComponentTables:
+    """Compute the values: add every leaf at the corners of its boxes, then sum along the axes."""
+    games, layout = weights.games, tables.layout
+    ensemble, n_outputs = games.ensemble, games.ensemble.n_outputs
+    tables = replace(tables, values=np.zeros(int(layout.n_cells.sum()) * n_outputs))
+    chosen, events = np.flatnonzero(tables.tabulated), events_of(ensemble)
+    is_main = _main_effects(index, layout.axes)
+    main, others = chosen[is_main[chosen]], chosen[~is_main[chosen]]
+    component = np.full(len(ensemble.grid.features), -1)
+    component[layout.axes.feature[layout.axes.ptr[main]]] = main
+    leaf_arrays = ensemble.paths, games.players.arrays, ensemble.conditions.feature, ensemble.leaf_values
+    for leaves, coalitions in weights.chunks(execution=execution):
+        if len(main):
+            of_leaves = ensemble.paths, games.players.condition_player, *leaf_arrays[2:], coalitions, events
+            execution.run(add_main_corners, [(leaves, *of_leaves, component, layout, tables.values)])
+        if not len(others):
+            continue
+        path_set_leaves = leaves_by_path_set(index, leaves)
+        args = layout, index.sources, path_set_leaves, *leaf_arrays, coalitions, events
+        execution.run(
             add_corners,
-            [(layout, part, *args, self._tables.values) for part in self._parts],
+            [(*args, part, tables.values) for part in _parts(others)],
             label="component tables",
         )
-
-    def finish(self) -> ComponentTables:
-        """Return the tables, after all leaves have been added."""
-        layout, chosen = self._tables.layout, self._chosen
-        cells = weight_chunks(layout.n_cells[chosen], budgets.table_cells)
-        n_outputs, values = self._ensemble.n_outputs, self._tables.values
-        self._execution.run(sum_corners, [(layout, n_outputs, chosen[a:b], values) for a, b in cells])
-        return self._tables
+    execution.run(
+        sum_corners,
+        [
+            (layout, n_outputs, chosen[a:b], tables.values)
+            for a, b in weight_chunks(layout.n_cells[chosen], budgets.table_cells)
+        ],
+    )
+    return tables
 
 
 def table_axes(
@@ -230,39 +224,43 @@ def _list_axes(index: ComponentIndex, players: Players) -> Axes:
     return Axes(ptr, np.concatenate([*axes, np.empty(0, np.int64)]).astype(np.int64))
 
 
-def events_of(conditions: Conditions, n_bins: NDArray[np.int64], first: int = 0) -> Events:
+def _main_effects(index: ComponentIndex, axes: Axes) -> NDArray[np.bool_]:
+    """Return which components are main effects of single features."""
+    order = np.array([len(members) for members in index.sets], dtype=np.int64)
+    return np.asarray((order == 1) & (np.diff(axes.ptr) == 1))
+
+
+def _cells_of_bins(ensemble: LeafEnsemble, events: Events) -> list[NDArray[np.int64]]:
+    """Return the cell of every bin of each feature; conditions of leaves begin or end where a cell begins."""
+    n_bins, feature = ensemble.grid.n_bins, ensemble.conditions.feature
+    bin_ptr = np.concatenate([[0], np.cumsum(n_bins)])
+    used = np.zeros(len(feature), dtype=bool)
+    used[ensemble.leaf_condition] = True
+    condition = np.repeat(np.arange(len(feature)), np.diff(events.ptr))
+    starts = np.zeros(bin_ptr[-1], np.int64)
+    starts[(bin_ptr[feature[condition]] + events.bin[: len(condition)])[used[condition]]] = 1
+    starts[bin_ptr[:-1]] = 0
+    return [np.cumsum(part) for part in np.split(starts, bin_ptr[1:-1])]
+
+
+def events_of(ensemble: LeafEnsemble) -> Events:
     """Find the bins at which each condition begins and ends to hold."""
+    conditions, n_bins = ensemble.conditions, ensemble.grid.n_bins
     # An interval begins and ends once, and may begin again at missing. A mask may change at every bin.
     most = int(np.where(conditions.mask >= 0, n_bins[conditions.feature], 3).sum())
     ptr = np.empty(len(conditions.feature) + 1, np.int64)
-    events = Events(first, conditions.feature, ptr, np.empty(most, np.int32), np.empty(most, np.int8))
+    events = Events(ptr, np.empty(most, np.int32), np.empty(most, np.int8))
     condition_events(conditions, n_bins, events)
     return events
-
-
-def leaf_events(ensemble: LeafEnsemble, leaves: NDArray[np.int64]) -> Events:
-    """Find the bins at which the conditions of a range of leaves begin and end to hold, leaf by leaf.
-
-    A kernel then finds what it needs of a leaf in one place.
-    """
-    first, last = ensemble.leaf_ptr[leaves[0]], ensemble.leaf_ptr[leaves[-1] + 1]
-    number, conditions = ensemble.leaf_condition[first:last], ensemble.conditions
-    part = conditions._replace(
-        feature=conditions.feature[number],
-        lo=conditions.lo[number],
-        hi=conditions.hi[number],
-        missing=conditions.missing[number],
-        mask=conditions.mask[number],
-    )
-    return events_of(part, ensemble.grid.n_bins, int(first))
 
 
 def _conditions_by_path_set(index: ComponentIndex, ensemble: LeafEnsemble) -> PathSetItems:
     """List the distinct conditions of the leaves of each path set, sorted by feature."""
     n_used_features, n_conditions = len(ensemble.grid.features), len(ensemble.complement)
     key = index.path_sets.of_leaf[ensemble.condition_leaf] * n_used_features + ensemble.condition_feature
-    keys = np.unique(key * n_conditions + ensemble.leaf_condition)
-    starts = np.arange(len(index.path_sets.players) + 1) * n_used_features * n_conditions
+    keys = np.sort(key * n_conditions + ensemble.leaf_condition)
+    keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
+    starts = np.arange(len(index.path_sets) + 1) * n_used_features * n_conditions
     return PathSetItems(np.searchsorted(keys, starts), keys % max(n_conditions, 1))
 
 
@@ -270,5 +268,5 @@ def leaves_by_path_set(index: ComponentIndex, leaves: NDArray[np.int64]) -> Path
     """List the leaves of each path set."""
     path_set = index.path_sets.of_leaf[leaves]
     order = np.argsort(path_set, kind="stable")
-    ptr = np.searchsorted(path_set[order], np.arange(len(index.path_sets.players) + 1))
+    ptr = np.searchsorted(path_set[order], np.arange(len(index.path_sets) + 1))
     return PathSetItems(ptr.astype(np.int64), leaves[order])

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import metrics
 
-from skglex._decomposition import Explained, margin_label, response_scale, sum_by_feature_and_order
+from skglex._decomposition import Explained, ResponseScale, margin_label, sum_by_feature_and_order
 from skglex._input import column_names
 from skglex._leaves import NoBackground, PathDependent
 from skglex._readers import describe_combination
-from skglex._response import Response, even_margin, split_link
+from skglex._response import PROBABILITIES, Response, even_margin, split_link
 from skglex._version import __version__
 
 # More components than this are not listed by importance.
@@ -22,8 +22,6 @@ _MOST_LISTED = 3_000
 _ROWS_FOR_SHARES, _MOST_ORDERS = 2_000, 3
 # The importances of a combined model are those of so many rows, and pairs are among them for so many features.
 _COMBINED_ROWS, _MOST_PAIRED = 100, 15
-# Inverse links that are probabilities.
-_PROBABILITIES = {"sigmoid", "multiclass_ova", "softmax", "probability", "clip", "scaled_sigmoid", "hinge"}
 
 
 def model_facts(view: Explained, title: str | None, target: str | None, units: str | None) -> dict[str, Any]:
@@ -77,7 +75,7 @@ def output_names(view: Explained, target: str | None) -> list[str]:
     """Return one name per output."""
     if view.output_labels is not None:
         return [str(label) for label in view.output_labels]
-    classes = getattr(view.estimator, "classes_", None)
+    classes = view.classes
     if classes is not None and len(classes) == 2:
         return [str(classes[1])]
     return [target or "prediction"]
@@ -98,11 +96,11 @@ def response_facts(view: Explained, target: str | None, units: str | None) -> di
     labels = view.response_labels
     n = response.n_responses
     names = [margin_label(view, o, target, units, "response") for o in range(n)]
-    probability = response.is_classifier and split_link(response.link)[0] in _PROBABILITIES | {"identity"}
+    probability = response.is_classifier or split_link(response.link)[0] in PROBABILITIES
     return {
         "name": names[0],
         "names": names,
-        "kind": "probability" if probability or response.is_classifier else "number",
+        "kind": "probability" if probability else "number",
         "outputs": [str(label) for label in labels] if labels else output_names(view, target)[:n],
         "link": link,
     }
@@ -166,9 +164,6 @@ def importance_facts(view: Explained, players: NDArray[np.int64], notes: list[st
     empty: dict[str, Any] = {"importance": [], "featureImportance": [], "variance": []}
     if view.source.response.without_margin is not None:
         return empty | _combined_importance(view, players, notes)
-    if view.decomposition.refused is not None:
-        notes.append(f"The page has no components: {view.decomposition.refused}.")
-        return empty
     if isinstance(view.background, NoBackground):
         notes.append("The page has no importances, since the decomposer was fitted without rows.")
         return empty
@@ -199,7 +194,7 @@ def importance_facts(view: Explained, players: NDArray[np.int64], notes: list[st
         "featureImportance": [
             {"feature": position[player], "byOrder": by_order[player].tolist()} for player in ranked
         ],
-        "variance": order_shares(view),
+        "variance": order_shares(view, notes),
     }
 
 
@@ -212,7 +207,7 @@ def _combined_importance(view: Explained, players: NDArray[np.int64], notes: lis
     rows = view.background.spread_rows(_COMBINED_ROWS)
     if rows is None or isinstance(view.decomposition.weighting, PathDependent):
         return {}
-    scale = response_scale(view.decomposition, rows, view.source.response)
+    scale = ResponseScale(view.decomposition, rows, view.source.response)
     sets = scale.sets_up_to(2 if scale.n_players <= _MOST_PAIRED else 1, view.decomposition.allowed)
     values = scale.components([(), *sets], rows.bins, view.execution)
     means = np.abs(values[:, 1:]) @ (rows.weight / rows.total)
@@ -238,11 +233,15 @@ def _combined_importance(view: Explained, players: NDArray[np.int64], notes: lis
     }
 
 
-def order_shares(view: Explained) -> list[list[dict[str, Any]]]:
+def order_shares(view: Explained, notes: list[str]) -> list[list[dict[str, Any]]]:
     """Return, for every output, the share of each order in the variance of the margin; the rest comes last."""
     rows = view.background.spread_rows(_ROWS_FOR_SHARES)
     if rows is None:
         return []
+    if rows.n_rows < view.background.n_rows:
+        notes.append(
+            f"The shares of the variance are computed on {rows.n_rows:,} of {view.background.n_rows:,} background rows."
+        )
     decomposition, weight = view.decomposition, rows.weight / rows.weight.sum()
     n_orders = decomposition.affordable_orders(rows.n_rows, _MOST_ORDERS)
     parts = decomposition.sum_by_order(rows.bins, n_orders, view.execution)
@@ -268,6 +267,12 @@ def score_facts(view: Explained, margin: NDArray[np.float64], y: Any, weight: An
     if response.isolation is not None or response.targets or response.multilabel:
         return []
     y = np.asarray(y)
+    if y.dtype.kind in "OUST" and not response.is_classifier:
+        way_out = f". Pass class_names={sorted(set(y.tolist()), key=str)[:9]}, in the order of its numbers"
+        raise ValueError(
+            f"y holds texts such as {y.tolist()[0]!r}, but the {type(view.fitted.model).__name__} predicts numbers"
+            + ("" if response.n_classes is None else way_out)
+        )
     try:
         output = response.output(margin.T)
     except ValueError:  # The inverse link is unknown.

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from skglex._decomposition import Explained
 from skglex._leaves import PathDependent, RankedSubsets
 
-# The page holds weights of triples, too, if there are at most so many weights.
-_MOST_WEIGHTS = 5_000_000
+# The page holds weights of triples, too, if there are at most so many weights. It holds none if those of pairs are too
+# many.
+_MOST_WEIGHTS, _MOST_OF_PAIRS = 5_000_000, 50_000_000
 # Rows have equal weights if no count is further than this from an integer.
 _ROUNDING = 1e-6
 
@@ -50,15 +51,17 @@ def leaf_arrays(view: Explained) -> dict[str, NDArray[Any]]:
 def coalition_arrays(view: Explained) -> tuple[int, dict[str, NDArray[Any]]]:
     """Return the largest order of the components that a page can compute without rows, and the weights for it.
 
-    The order is 0 if the model has no components: its leaves add up to no margin, or have too many features.
+    The order is 0 if the page cannot compute components: the leaves add up to no margin, or there are too many weights.
     """
     decomposition = view.decomposition
-    if decomposition.refused is not None:
+    if decomposition.without_margin is not None:
         return 0, {}
     if isinstance(decomposition.weighting, PathDependent):
         return 3, {}
     n_players = decomposition.players.n_players
     sizes = {order: _subsets(n_players, order) for order in (2, 3)}
+    if sizes[2].sum() > _MOST_OF_PAIRS:
+        return 0, {}
     order = 3 if sizes[3].sum() <= _MOST_WEIGHTS else 2
     weight = _ranked_weights(view, sizes[order], order)
     rows = view.background.in_memory()

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from skglex._decomposition import Explained, Rows, explained
 from skglex._explorer._arrays import pack
+from skglex._explorer._classes import with_classes
 from skglex._explorer._facts import importance_facts, model_facts, score_facts
 from skglex._explorer._features import PageFeature, describe_feature, page_features
 from skglex._explorer._leaf_arrays import coalition_arrays, leaf_arrays
 from skglex._input import take_rows
 from skglex._leaves import NoBackground, PathDependent
+from skglex._utils import suggest
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class PageRows:
         Positions of the rows that the page shows.
     n_background : int
         Number of background rows that the page may hold.
+    class_names : list of str, or None
+        Names for the classes.
+    kept : dict of str to ndarray of shape (n_samples,)
+        Columns that the page shows beside its rows.
     """
 
     X: Any
@@ -40,6 +46,8 @@ class PageRows:
     groups: NDArray[Any] | None
     shown: NDArray[np.int64]
     n_background: int
+    class_names: list[str] | None = None
+    kept: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass
@@ -65,7 +73,7 @@ class Page:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.view = explained(self.decomposer)
+        self.view = with_classes(explained(self.decomposer), self.rows.y, self.rows.class_names)
         self.features = page_features(self.decomposer, self.view)
         self.arrays = leaf_arrays(self.view)
 
@@ -76,11 +84,16 @@ class Page:
         view, everything = self.view, Rows(self.decomposer, self.rows.X)
         facts = model_facts(view, title, target, units)
         facts["maxOrder"], weights = coalition_arrays(view)
+        if facts["maxOrder"] == 0 and view.decomposition.without_margin is None:
+            self.notes.append(
+                "The page computes no components, since the paths of the model have too many features."
+            )
         self.arrays |= weights
         facts["backgroundRows"] = self._add_background()
         if facts["combined"] and facts["backgroundRows"] and facts["weighting"] == "empirical":
             facts["maxOrder"] = 2
         facts["rows"], facts["nRows"] = self._add_rows(), self.rows.X.shape[0]
+        facts["kept"] = self._kept_columns()
         facts["features"] = self._describe_features(everything)
         used = {feature.player for feature in self.features}
         facts["unusedFeatures"] = [name for i, name in enumerate(view.groups.names) if i not in used]
@@ -109,7 +122,7 @@ class Page:
         known = [*groups.names, *(feature.name for feature in self.features)]
         if not players and name not in known:
             raise ValueError(
-                f"remove contains the unknown feature {name!r}. The features are {list(dict.fromkeys(known))[:20]}"
+                f"remove contains the unknown feature {name!r}. {suggest(name, dict.fromkeys(known))}"
             )
         return None
 
@@ -156,10 +169,17 @@ class Page:
             if numeric:
                 self.arrays["rowTarget"] = y.astype(np.float64)
             else:
-                self._target_labels, self.arrays["rowTarget"] = np.unique(y.astype(str), return_inverse=True)
+                labels = y.astype(str) if self.view.class_names is None else self._names_of(y)
+                self._target_labels, self.arrays["rowTarget"] = np.unique(labels, return_inverse=True)
         return n
 
     _target_labels: NDArray[Any] | None = None
+
+    def _names_of(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the names of the classes of rows; a label that the model does not know is its own name."""
+        labels = getattr(self.view.estimator, "classes_", self.view.source.response.classes).tolist()
+        names = dict(zip(labels, self.view.classes))
+        return np.array([str(names.get(label, label)) for label in y.tolist()])
 
     def _describe_features(self, everything: Rows) -> list[dict[str, Any]]:
         """Return the facts of all features, and add the bins of their cells."""
@@ -201,6 +221,20 @@ class Page:
             return None
         margin = self.view.decomposition.margins(everything.bins, self.view.execution)
         return score_facts(self.view, margin, self.rows.y, self.rows.weight)
+
+    def _kept_columns(self) -> list[dict[str, Any]]:
+        """Return the columns beside the rows of the page; what is no finite number is a text, or missing."""
+        columns = []
+        for name, values in self.rows.kept.items():
+            shown = values[self.rows.shown]
+            written: list[Any]
+            if shown.dtype.kind in "iuf":
+                whole = shown.dtype.kind != "f"
+                written = [(int(v) if whole else float(v)) if np.isfinite(v) else None for v in shown]
+            else:
+                written = [None if v is None or v != v else str(v) for v in shown.tolist()]
+            columns.append({"name": name, "isNumber": shown.dtype.kind in "iuf", "values": written})
+        return columns
 
     # -- words --------------------------------------------------------------------------------
 

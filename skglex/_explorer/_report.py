@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from os import PathLike
@@ -18,7 +19,7 @@ from skglex._explorer._comparison import compare_with
 from skglex._explorer._features import can_edit_all
 from skglex._explorer._page import render
 from skglex._explorer._payload import Page, PageRows, sample
-from skglex._input import as_numpy, frame_names, is_frame, raw_column
+from skglex._input import as_numpy, is_frame, named_column
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -101,6 +102,8 @@ def report(
     groups: Any = None,
     compare: Any = None,
     remove: Any = None,
+    class_names: Any = None,
+    keep: Any = None,
     title: str | None = None,
     units: str | None = None,
     max_rows: int = 1_000,
@@ -131,6 +134,11 @@ def report(
     remove : str or list of str, default=None
         Features that the page removes from the predictions at first, such as protected attributes. Others can be
         chosen in the page.
+    class_names : list of str, default=None
+        Names for the classes, in the order of ``model.classes_``, or of the numbers that a booster gives them. None:
+        the labels of the model. ``y`` may hold these names or the labels.
+    keep : data frame, Series or dict of str to array-like, default=None
+        Columns that the page shows beside the rows that it holds, such as an id. The model does not use them.
     title : str, default=None
         Title of the page. None: the name of the model.
     units : str, default=None
@@ -152,7 +160,7 @@ def report(
     Raises
     ------
     ValueError
-        The model cannot be decomposed, or X, y, groups, compare or remove do not fit it.
+        The model cannot be decomposed, or X, y, groups, compare, remove, class_names or keep do not fit it.
 
     See Also
     --------
@@ -185,9 +193,21 @@ def report(
         weight = _check_sample_weight(sample_weight, np.empty((X.shape[0], 0)), dtype=np.float64)
     decomposer = _decomposer_of(model_or_decomposer, X, weight)
     group_name, group_of_row = _groups_of(groups, X)
+    names = None if class_names is None else [str(name) for name in class_names]
     y = _target_of(y, X)
+    if y is not None and names is not None:
+        y = y[0], _numbered(y[1], names, decomposer)
     shown = sample(X.shape[0], max_rows)
-    rows = PageRows(X, None if y is None else y[1], weight, group_of_row, shown, background_rows)
+    rows = PageRows(
+        X,
+        None if y is None else y[1],
+        weight,
+        group_of_row,
+        shown,
+        background_rows,
+        names,
+        _kept_columns(keep, X),
+    )
     page = Page(decomposer, rows)
     if not page.features:
         raise ValueError(
@@ -238,10 +258,7 @@ def _groups_of(groups: Any, X: Any) -> tuple[str, NDArray[Any] | None]:
         return "group", None
     name = getattr(groups, "name", None)
     if isinstance(groups, str):
-        names = frame_names(X) if is_frame(X) else []
-        if groups not in names:
-            raise ValueError(f"groups={groups!r} is no column of X. The columns are {names[:20]}")
-        name, groups = groups, raw_column(X, names.index(groups))
+        name, groups = groups, named_column(X, groups, "groups")
     values = np.asarray(groups)
     if values.ndim != 1:
         raise ValueError(f"groups must have one label per row; got the shape {values.shape}")
@@ -254,10 +271,46 @@ def _target_of(y: Any, X: Any) -> tuple[str | None, NDArray[Any]] | None:
     if y is None:
         return None
     name, values = getattr(y, "name", None), np.asarray(y)
+    if isinstance(y, str):
+        raise ValueError(f"y must have one value per row; got {y!r}. Pass the column itself, not its name")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     check_consistent_length(values, X)
+    # A comparison with pandas.NA has no truth value.
+    n_missing = sum(v is None or type(v).__name__ == "NAType" or v != v for v in values.ravel().tolist())
+    if n_missing:
+        raise ValueError(
+            f"y is missing in {n_missing:,} of {len(values):,} rows. Pass the rows that have a target, or leave y out"
+        )
     return (None if name is None else str(name)), values
+
+
+def _numbered(y: NDArray[Any], names: list[str], decomposer: GlexDecomposer) -> NDArray[Any]:
+    """Return a target that holds the given names of classes as the labels of the model; any other unchanged."""
+    classes = np.asarray(getattr(decomposer, "classes_", range(len(names))))
+    if y.dtype.kind in "biuf" or np.isin(y, classes).all() or not np.isin(y.astype(str), names).all():
+        return y
+    return np.asarray(classes[[names.index(str(label)) for label in y]])
+
+
+def _kept_columns(keep: Any, X: Any) -> dict[str, NDArray[Any]]:
+    """Return the columns to show beside the rows, by name."""
+    if keep is None:
+        return {}
+    name = getattr(keep, "name", None)
+    if hasattr(keep, "to_frame") and not hasattr(keep, "columns"):
+        keep = {"row" if name is None else name: keep}
+    if not is_frame(keep) and not isinstance(keep, Mapping):
+        raise ValueError(
+            f"keep must be a data frame, a Series or a dict of columns; got a {type(keep).__name__}. Pass "
+            "keep={'id': ids}"
+        )
+    columns = {str(column): np.asarray(keep[column]) for column in getattr(keep, "columns", keep)}
+    for column, values in columns.items():
+        if values.ndim != 1:
+            raise ValueError(f"keep must have one value per row; {column!r} has the shape {values.shape}")
+        check_consistent_length(values, X)
+    return columns
 
 
 def _removed(page: Page, remove: Any) -> list[int]:

@@ -6,7 +6,9 @@ from skglex._input._categories import (
     categories_of,
     column_values,
     is_categorical,
+    is_text,
     name_categories,
+    named_column,
     raw_column,
 )
 from skglex._input._distinct_values import DistinctValues, find_distinct_values
@@ -64,11 +66,13 @@ __all__ = [
     "group_features",
     "is_categorical",
     "is_frame",
+    "is_text",
     "iter_binned",
     "iter_bins",
     "list_features",
     "map_chunks",
     "name_categories",
+    "named_column",
     "output_names",
     "pack_index",
     "pack_row",

@@ -17,6 +17,9 @@ from skglex._input._spec import LARGEST_ZERO, InputSpec
 from skglex._leaves import Grid
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, rows_at_a_time, scaled
 
+# What NumPy reduces without a copy, and without regard to NaN.
+_LEAST, _LARGEST = np.fmin.reduce, np.fmax.reduce
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # Values further away than this many times the range of all others are suspicious.
 _FAR = 2
 # Values in fewer rows are not.
@@ -121,7 +124,14 @@ def column_limits(X: Any, spec: InputSpec, grid: Grid) -> NDArray[np.float64]:
     """
     limits = np.tile([np.inf, -np.inf], (len(grid.features), 1))
     size = max(scaled(budgets.bin_bytes) // (8 * max(len(grid.features), 1)), 1024)
-    for start, stop in _ranges(0, X.shape[0], size):
+    plain = _is_plain(X, spec)
+    for start, stop in _ranges(0, X.shape[0], min(size, budgets.row_chunk) if plain else size):
+        if plain:
+            low, high = (least(X[start:stop], axis=0)[grid.features] for least in (_LEAST, _LARGEST))
+            if not (np.isneginf(low) | np.isposinf(high)).any():
+                limits[:, 0] = np.fmin(limits[:, 0], low)
+                limits[:, 1] = np.fmax(limits[:, 1], high)
+                continue
         columns = _read_columns(X, spec, grid, start, stop)
         if not np.isnan(spec.missing):
             _mark_missing(columns, X, spec, grid)
@@ -164,6 +174,9 @@ def _bin_part(
     X: Any, spec: InputSpec, grid: Grid, start: int, stop: int, at: int, out: NDArray[np.unsignedinteger]
 ) -> None:
     """Bin the rows ``start <= r < stop`` of X into the columns ``at``, ``at + 1``, ... of ``out``."""
+    if (rows := _plain_rows(X, spec, grid, start, stop)) is not None:
+        grid.bin_rows(rows, out, at)
+        return
     columns = _read_columns(X, spec, grid, start, stop)
     if not np.isnan(spec.missing):
         _mark_missing(columns, X, spec, grid)
@@ -175,6 +188,25 @@ def _bin_part(
         for used_feature in np.flatnonzero(np.isin(grid.features, list(spec.missing_zeros))):
             columns[used_feature, np.abs(columns[used_feature]) <= LARGEST_ZERO] = np.nan
     grid.bin(columns, out, at)
+
+
+def _is_plain(X: Any, spec: InputSpec) -> bool:
+    """Return whether the model reads the columns of X as they are: floats, of which NaN alone counts as missing."""
+    changed = spec.encoders or spec.derive or (spec.by_value and spec.categories) or spec.missing_zeros
+    return isinstance(X, np.ndarray) and X.dtype in _FLOATS and not changed and bool(np.isnan(spec.missing))
+
+
+def _plain_rows(X: Any, spec: InputSpec, grid: Grid, start: int, stop: int) -> NDArray[Any] | None:
+    """Return rows whose values need no change and no error, contiguous and writeable; None if there may be others."""
+    if not _is_plain(X, spec) or (spec.truncates_codes and grid.categorical.any()):
+        return None
+    rows = np.require(X[start:stop], requirements=["C", "W", "E"])
+    if spec.finite:
+        with np.errstate(over="ignore"):
+            values = rows.astype(np.float32, copy=False) if grid.as_float32 else rows
+        if not np.isfinite(values).all():
+            return None
+    return rows
 
 
 def _read_columns(X: Any, spec: InputSpec, grid: Grid, start: int, stop: int) -> NDArray[np.float64]:

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from skglex._input._rows import is_frame
+from skglex._input._rows import frame_names, is_frame
 from skglex._input._spec import InputSpec
 from skglex._leaves import Grid
+from skglex._utils import suggest
 
 
 def raw_column(X: Any, feature: int) -> Any:
@@ -25,6 +26,25 @@ def raw_column(X: Any, feature: int) -> Any:
         return X[X.columns[feature]]
     column = X[:, [feature]]
     return (column.toarray() if sp.issparse(column) else column).ravel()
+
+
+def named_column(X: Any, name: str, parameter: str) -> Any:
+    """Return the column of a data frame that a parameter names; raise if there is none."""
+    names = frame_names(X) if is_frame(X) else []
+    if name not in names:
+        known = suggest(name, names, "columns") if names else f"X is a {type(X).__name__} without names"
+        raise ValueError(f"{parameter}={name!r} is no column of X. {known}")
+    return raw_column(X, names.index(name))
+
+
+def is_text(column: Any) -> bool:
+    """Return whether a column holds categories, or at least one text."""
+    if categories_and_codes(column)[1] is not None:
+        return True
+    values = np.asarray(column)
+    return values.dtype.kind in "UST" or (
+        values.dtype.kind == "O" and any(isinstance(value, str) for value in values)
+    )
 
 
 def column_values(X: Any, feature: int, spec: InputSpec) -> NDArray[np.float64]:

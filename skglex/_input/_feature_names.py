@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._input._rows import is_frame, name_of
-from skglex._utils import warn_user
+from skglex._utils import suggest, warn_user
 from skglex.exceptions import JoinedFeaturesWarning
 
 
@@ -97,8 +97,13 @@ def _position(item: Any, names: list[str], parameter: str) -> int:
                 f"{-len(names)} to {len(names) - 1}"
             )
         return int(item) % len(names)
-    shown = ", ".join(repr(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
-    raise ValueError(f"{parameter} contains the unknown feature {item!r}. The features are {shown}")
+    known = suggest(item, names)
+    if isinstance(item, str) and names == [f"x{i}" for i in range(len(names))]:
+        known = (
+            f"The features are 'x0' to 'x{len(names) - 1}', since the columns have no names. If {item!r} is a column "
+            "before a preprocessing, pass the pipeline with the preprocessing as the model"
+        )
+    raise ValueError(f"{parameter} contains the unknown feature {item!r}. {known}")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skglex._input._feature_names import list_features, resolve_features
 from skglex._input._rows import as_dense, is_frame, take_rows, with_columns_of
 from skglex._leaves import BackgroundLike
-from skglex._utils import budgets, warn_user
+from skglex._utils import budgets, suggest, warn_user
 from skglex.exceptions import MixedColumnsWarning
 
 
@@ -59,9 +59,10 @@ def find_outputs(
     for item in items:
         if isinstance(item, str) and item not in raw_names:
             if item not in model_names:
+                known = [*raw_names, *(name for name in model_names if name not in raw_names)]
+                kind = "raw columns, and those after the preprocessing,"
                 raise ValueError(
-                    f"features contains the unknown feature {item!r}. The raw columns are {raw_names[:20]}, the "
-                    f"columns after the preprocessing are {model_names[:20]}"
+                    f"features contains the unknown feature {item!r}. {suggest(item, known, kind)}"
                 )
             names_output = True
             removed.update(resolve_features(item, model_names))

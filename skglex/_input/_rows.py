@@ -80,9 +80,17 @@ def check_rows(X: Any, takes_objects: Callable[[], bool]) -> Any:
     if not is_frame(X):
         is_object = getattr(getattr(X, "dtype", None), "kind", "") == "O"
         dtype = None if is_object and takes_objects() else "numeric"
-        return check_array(
-            X, accept_sparse=["csr", "csc"], dtype=dtype, ensure_all_finite=False, input_name="X"
-        )
+        try:
+            return check_array(
+                X, accept_sparse=["csr", "csc"], dtype=dtype, ensure_all_finite=False, input_name="X"
+            )
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise ValueError(
+                f"{error}. This model takes numbers in an array. Pass texts and categories in a data frame, with the "
+                "columns of the training data"
+            ) from error
     if 0 in X.shape:
         # These are the words of check_array, which scikit-learn's estimator checks expect.
         unit = "sample(s)" if X.shape[0] == 0 else "feature(s)"

@@ -17,6 +17,7 @@ from skglex._kept._choice import names_of
 from skglex._kept._kept_components import KeptComponents
 from skglex._kept._monotonize import monotonize
 from skglex._leaves import Background
+from skglex._utils import list_names
 from skglex.components import Axis, Edit
 
 # A cell without background counts as a thousandth of the mean cell.
@@ -192,9 +193,8 @@ def find_term(kept: KeptComponents, edit: Edit, view: Explained) -> int:
         raise ValueError(f"{edit}: {error.args[0]}") from error
     position = kept.find(members)
     if position is None:
-        shown = ", ".join(repr(term.name) for term in kept.terms[:20])
-        more = f", and {len(kept.terms) - 20} more" if len(kept.terms) > 20 else ""
-        raise ValueError(f"{edit}: there is no such term in the model. Its terms are {shown}{more}")
+        names = list_names([term.name for term in kept.terms], "terms of the model")
+        raise ValueError(f"{edit}: there is no such term in the model. {names}")
     return position
 
 

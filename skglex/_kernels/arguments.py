@@ -73,25 +73,23 @@ class Trees(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Describe the cuts of a grid, and how the model compares numbers with them.
+    """Describe where the bins of a grid begin.
 
     Attributes
     ----------
-    cuts : ndarray, float64
-        Thresholds or category codes, used_feature by used_feature.
+    edges : ndarray, float64
+        The least numbers that the model sends right, or category codes, used_feature by used_feature. NaN, which sends
+        no number right, follows those of each used_feature.
     ptr : ndarray of shape (n_used_features + 1,), int64
-        Start of each used_feature's cuts.
+        Start of each used_feature's edges.
     categorical : ndarray of shape (n_used_features,), bool
-    less_equal : bool
-        Whether the model goes left on ``x <= t`` rather than on ``x < t``.
     as_float32 : bool
-        Whether the model casts values to float32 before it compares.
+        Whether the model casts category codes to float32.
     """
 
-    cuts: NDArray[np.float64]
+    edges: NDArray[np.float64]
     ptr: NDArray[np.int64]
     categorical: NDArray[np.bool_]
-    less_equal: bool
     as_float32: bool
 
 
@@ -546,6 +544,51 @@ class FreeAxes(NamedTuple):
     most_corners: int
 
 
+class SetFamily(NamedTuple):
+    """List sets of few players. Every subset of a set is in the list, and the sets without supersets come last.
+
+    Attributes
+    ----------
+    player_of_feature : ndarray of shape (n_used_features,), int64
+        Player of every used_feature; -1 if it is in no set.
+    with_player : ndarray of shape (n_sets_with_supersets, n_players), int32
+        Position of every set with one more player; -1 if the player is in the set, or the larger set is not listed.
+    order : int
+        Number of players of the largest set.
+    """
+
+    player_of_feature: NDArray[np.int64]
+    with_player: NDArray[np.int32]
+    order: int
+
+
+class WalkWork(NamedTuple):
+    """Give a walk of mixed rows down the trees its work space.
+
+    Attributes
+    ----------
+    waiting : ndarray of shape (2 * depth + 2, 7), int64
+        Nodes at which background rows wait.
+    order : ndarray of shape (n_background,), int64
+        The background rows: those that wait together are next to each other.
+    side : ndarray of shape (n_players,), uint8
+        Which row every player follows; 0 if that is not decided.
+    decided : ndarray of shape (n_players,), int64
+        The players for which it is.
+    found : ndarray, int64
+        Sets of a family.
+    sign : ndarray, float64
+        With which sign a leaf counts for each.
+    """
+
+    waiting: NDArray[np.int64]
+    order: NDArray[np.int64]
+    side: NDArray[np.uint8]
+    decided: NDArray[np.int64]
+    found: NDArray[np.int64]
+    sign: NDArray[np.float64]
+
+
 # -- patterns ---------------------------------------------------------------------------------
 
 
@@ -652,13 +695,10 @@ class Sources(NamedTuple):
         First source of each component.
     path_set : ndarray of shape (n_sources,), int64
         Path set: all leaves with the same players.
-    mask : ndarray of shape (n_sources,), uint64
-        Bit mask of the component's players among those of the path set.
     """
 
     ptr: NDArray[np.int64]
     path_set: NDArray[np.int64]
-    mask: NDArray[np.uint64]
 
 
 class PathSetItems(NamedTuple):
@@ -675,14 +715,10 @@ class PathSetItems(NamedTuple):
 
 
 class Events(NamedTuple):
-    """List the bins at which each of some conditions begins and ends to hold.
+    """List the bins at which each condition begins and ends to hold.
 
     Attributes
     ----------
-    first : int
-        The conditions are those of a model (0), or those of some leaves: leaf condition e is number ``e - first``.
-    feature : ndarray of shape (n_conditions,), int32
-        The used_feature of each condition.
     ptr : ndarray of shape (n_conditions + 1,), int64
         First event of each condition.
     bin : ndarray, int32
@@ -690,8 +726,6 @@ class Events(NamedTuple):
         1 where the condition begins to hold, -1 where it ends.
     """
 
-    first: int
-    feature: NDArray[np.int32]
     ptr: NDArray[np.int64]
     bin: NDArray[np.int32]
     sign: NDArray[np.int8]
@@ -722,6 +756,84 @@ class TableLayout(NamedTuple):
     n_cells: NDArray[np.int64]
 
 
+class PairLayout(NamedTuple):
+    """Describe a table of all pairs of features over their bins.
+
+    The first and the second feature of a pair are in the order of the grid.
+
+    Attributes
+    ----------
+    bin_ptr : ndarray of shape (n_used_features + 1,), int64
+        First bin of each feature, among the bins of all features.
+    row_ptr : ndarray of shape (n_bins,), int64
+        The value at bin a of the first feature and bin b of the second is at ``row_ptr[a] + b``.
+    """
+
+    bin_ptr: NDArray[np.int64]
+    row_ptr: NDArray[np.int64]
+
+
+class LeafConditions(NamedTuple):
+    """List conditions of one leaf (work space of `skglex._kernels.pair_matrix`).
+
+    Attributes
+    ----------
+    position : ndarray of shape (n_features,), int64
+        Position of each condition's player among those of the leaf.
+    weight : ndarray of shape (n_features,), float64
+        Weight of the leaf's other conditions.
+    column : ndarray of shape (n_features,), int64
+        First bin of the feature, among the bins of all features.
+    holds : ndarray of shape (n_features,), float64
+        1 if the condition holds in that bin, else 0.
+    first, last : ndarray of shape (n_features,), int64
+        The condition's events in later bins.
+    """
+
+    position: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    column: NDArray[np.int64]
+    holds: NDArray[np.float64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+
+class ComponentTerms(NamedTuple):
+    """List what the leaves of one path set add to: a term per output and component.
+
+    Attributes
+    ----------
+    mask : ndarray of shape (n_components,), int64
+        Bit mask of the component's players among those of the path set.
+    row : ndarray of shape (n_outputs * n_components,), int64
+        Row of the output array, by output, then by component.
+    width : int
+        Number of terms, and of zeros that make it a multiple of the processor's lanes.
+    """
+
+    mask: NDArray[np.int64]
+    row: NDArray[np.int64]
+    width: int
+
+
+class ClusterBatch(NamedTuple):
+    """Hold the tables of some clusters of leaves with the same terms.
+
+    Attributes
+    ----------
+    code : ndarray of shape (most_clusters, n_samples), uint16
+        State of each row in each cluster.
+    first : ndarray of shape (most_clusters + 1,), int64
+        First entry of each cluster's table.
+    table : ndarray, float64
+        A line of terms per state.
+    """
+
+    code: NDArray[np.uint16]
+    first: NDArray[np.int64]
+    table: NDArray[np.float64]
+
+
 class StreamedComponents(NamedTuple):
     """List the components that are computed from the leaves of each path set.
 
@@ -730,13 +842,16 @@ class StreamedComponents(NamedTuple):
     path_set_of_leaf : ndarray of shape (n_leaves,), int64
     ptr : ndarray of shape (n_path_sets + 1,), int64
         First component of each path set.
-    mask : ndarray, uint64
-        Bit mask of the component's players among those of the path set.
+    member_ptr : ndarray of shape (n_items + 1,), int64
+        First member of each component.
+    member : ndarray, int64
+        Positions of the component's players among those of the path set, increasing.
     column : ndarray, int64
         Row of the output array, within the block of one output.
     """
 
     path_set_of_leaf: NDArray[np.int64]
     ptr: NDArray[np.int64]
-    mask: NDArray[np.uint64]
+    member_ptr: NDArray[np.int64]
+    member: NDArray[np.int64]
     column: NDArray[np.int64]

@@ -102,6 +102,7 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
     current = np.full(n_used_features, -1, np.int64)
     met = np.empty((n_used_features + most, n_words), np.uint64)
     row_of = np.empty(most, np.int64)
+    n_violated, position = np.zeros(64, np.int64), np.zeros(64, np.int64)
     # violated[j] is the set of the rows that violate at least j players of the leaf.
     violated = np.zeros((min(max_order + 1, most) + 1, n_words), np.uint64)
     for r in range(sets.n_rows):
@@ -141,12 +142,20 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
                 none = near if k == 0 else near & ~violated[1, w]
                 leaf_weight[0] += equal * np.float64(count_ones(none))
                 near ^= none
+            if near == 0:
+                continue
+            # The players come one after the other, and the rows of the word keep their sets.
+            for p in range(k):
+                lost = near & ~met[row_of[p], w]
+                while lost:
+                    low = lost & (~lost + np.uint64(1))
+                    lost ^= low
+                    b = position_of(low)
+                    n_violated[b] += 1
+                    position[b] += choose[p, n_violated[b]]
             while near:
                 low = near & (~near + np.uint64(1))
                 near ^= low
-                n, position = 0, 0
-                for p in range(k):
-                    if not met[row_of[p], w] & low:
-                        n += 1
-                        position += choose[p, n]
-                leaf_weight[offset[n] + position] += weight[64 * w + np.int64(count_ones(low - np.uint64(1)))]
+                b = position_of(low)
+                leaf_weight[offset[n_violated[b]] + position[b]] += weight[64 * w + b]
+                n_violated[b], position[b] = 0, 0

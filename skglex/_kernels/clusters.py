@@ -24,8 +24,10 @@ _FEATURES, _CONDITIONS, _TABLE, _CODES = 48, 24, 1 << 17, 1 << 16
 def cluster_space(conditions, n_bins, n_players, capacity, with_table):
     """Return the arrays that hold one cluster, with or without a table."""
     cells = 3 * _CONDITIONS + 1
-    has_masks = conditions.masks.shape[0] > 0
-    most_bins = n_bins.max() if has_masks and n_bins.shape[0] > 0 else 0
+    most_bins = 0
+    if conditions.masks.shape[0] > 0:
+        for s in range(n_bins.shape[0]):
+            most_bins = max(most_bins, n_bins[s])
     return ClusterSpace(
         np.full(n_bins.shape[0], -1, np.int64),
         np.empty(_FEATURES, np.int64),
@@ -195,7 +197,8 @@ def grow_cluster(leaves, start, conditions, paths, values, players, n_bins, layo
         leaf = leaves[i]
         if n_leaves > 0 and values.output[leaf] != values.output[leaves[start]]:
             break
-        kept[:n_features] = space.n_conditions[:n_features]
+        for f in range(n_features):  # To assign one slice to another would take two seconds to compile.
+            kept[f] = space.n_conditions[f]
         new_features = _add_conditions(leaf, n_features, conditions, paths, n_bins, space)
         new_players = _add_players(leaf, n_players, paths, players, space)
         fits = new_features >= 0 and new_players >= 0

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import llvmlite
 import numba
 import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.types import unliteral
 
 _Function = Callable[..., Any]
 _config: Any = numba.config
@@ -50,11 +51,21 @@ def _compile(function: _Function, **options: Any) -> Any:
     compiled: Any = numba.njit(**options)(function)
     if _config.DISABLE_JIT:
         return compiled
+    vars(compiled)["get_call_template"] = partial(_without_literals, compiled.get_call_template)
     if cache_folder() is None:
         _warn_once()
     else:
         vars(compiled)["_cache"] = _Cache(function)
     return compiled
+
+
+def _without_literals(template: _Function, args: Any, kws: Any) -> Any:
+    """Find what a kernel calls for types of arguments.
+
+    Numba has a type of its own for a number in the code, such as the 0 that a counter starts with, and would compile a
+    helper for this type, and once more for other numbers.
+    """
+    return template(tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()})
 
 
 @cache

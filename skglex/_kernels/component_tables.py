@@ -7,7 +7,7 @@ costs a few additions, whatever the number of bins.
 
 import numpy as np
 
-from skglex._kernels.coalitions import signed_weight
+from skglex._kernels.coalitions import signed_weights
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK
 
@@ -49,7 +49,9 @@ def condition_events(conditions, n_bins, events):
 
 
 @kernel
-def map_bins(axes, sources, path_set_conditions, events, n_bins, chosen, size, map_ptr, maps):
+def map_bins(
+    axes, sources, path_set_conditions, condition_feature, events, n_bins, chosen, size, map_ptr, maps
+):
     """Write the cell of every bin along each axis of the chosen components, and the axis's number of cells.
 
     A cell is a range of bins in which no leaf of the component begins or ends. Axes whose ``map_ptr`` is the same
@@ -66,11 +68,11 @@ def map_bins(axes, sources, path_set_conditions, events, n_bins, chosen, size, m
                 hi = last
                 while lo < hi:  # The conditions of a path set are sorted by feature.
                     mid = (lo + hi) >> 1
-                    if events.feature[path_set_conditions.item[mid]] < s:
+                    if condition_feature[path_set_conditions.item[mid]] < s:
                         lo = mid + 1
                     else:
                         hi = mid
-                while lo < last and events.feature[path_set_conditions.item[lo]] == s:
+                while lo < last and condition_feature[path_set_conditions.item[lo]] == s:
                     condition = path_set_conditions.item[lo]
                     for v in range(events.ptr[condition], events.ptr[condition + 1]):
                         starts[events.bin[v]] = 1
@@ -84,35 +86,81 @@ def map_bins(axes, sources, path_set_conditions, events, n_bins, chosen, size, m
 
 
 @helper
-def _list_leaf_axes(c, begin, end, mask, position, feature, event_ptr, layout, bit, along):
-    """List the leaf's conditions on component c's features; return their number and the most corners of a box.
+def condition_on(used_feature, leaf, guess, paths, condition_feature):
+    """Return the position of a leaf's condition on a used_feature, -1 if it has none.
 
-    The leaf's conditions are those between ``begin`` and ``end`` of the arrays of conditions. Condition j has the
-    player's bit ``bit[j]``; ``along[j]`` holds the stride of its axis, the start of the axis in ``layout.maps``, and
-    its first and last event.
+    ``guess`` is its number among the leaf's conditions in another leaf, often of the same features.
     """
-    n, most = 0, 1
-    for e in range(begin, end):
-        player_bit = np.uint64(1) << np.uint64(position[e])
-        if mask & player_bit:
-            a = layout.axes.ptr[c]
-            while layout.axes.feature[a] != feature[e]:
-                a += 1
-            first, last = event_ptr[e], event_ptr[e + 1]
-            bit[n] = player_bit
-            along[n, 0], along[n, 1], along[n, 2], along[n, 3] = (
-                layout.stride[a],
-                layout.map_ptr[a],
-                first,
-                last,
-            )
-            most *= max(1, last - first)
-            n += 1
-    return n, most
+    lo, hi = paths.ptr[leaf], paths.ptr[leaf + 1]
+    if lo + guess < hi and condition_feature[paths.condition[lo + guess]] == used_feature:
+        return lo + guess
+    while lo < hi:  # The conditions of a leaf are sorted by feature.
+        mid = (lo + hi) >> 1
+        if condition_feature[paths.condition[mid]] < used_feature:
+            lo = mid + 1
+        else:
+            hi = mid
+    found = lo < paths.ptr[leaf + 1] and condition_feature[paths.condition[lo]] == used_feature
+    return lo if found else -1
 
 
 @helper
-def _find_corners(v, n, bit, along, maps, event_bin, event_sign, coefficient, corner, sign):
+def _list_members(c, leaf, axes, paths, players, condition_feature, guess, members, bit, at):
+    """List the leaf's conditions on component c's features; return their number, and the number of players.
+
+    Condition j is at ``at[j, 0]`` and belongs to axis ``at[j, 1]``. Its player has the bit ``bit[j]`` among the
+    component's players, whose positions among those of the leaf are ``members``.
+    """
+    n, n_members = 0, 0
+    for a in range(axes.ptr[c], axes.ptr[c + 1]):
+        i = a - axes.ptr[c]
+        e = condition_on(axes.feature[a], leaf, guess[i], paths, condition_feature)
+        if e < 0:  # The leaf has conditions on other features of the player's group.
+            continue
+        guess[i] = e - paths.ptr[leaf]
+        position = np.int64(players.position[e])
+        # The axes of a player are neighbours.
+        if n_members == 0 or members[n_members - 1] != position:
+            members[n_members] = position
+            n_members += 1
+        bit[n] = 1 << (n_members - 1)
+        at[n, 0], at[n, 1] = e, a
+        n += 1
+    return n, n_members
+
+
+@helper
+def _place_axes(n, at, layout, paths, events, along):
+    """Write where conditions are in the tables; return the most corners of a box.
+
+    ``along[j]`` holds the stride of condition j's axis, the start of the axis in ``layout.maps``, and the first and the
+    last event of the condition.
+    """
+    most = 1
+    for j in range(n):
+        condition, a = paths.condition[at[j, 0]], at[j, 1]
+        first, last = events.ptr[condition], events.ptr[condition + 1]
+        along[j, 0], along[j, 1], along[j, 2], along[j, 3] = (
+            layout.stride[a],
+            layout.map_ptr[a],
+            first,
+            last,
+        )
+        most *= max(1, last - first)
+    return most
+
+
+@helper
+def _most_axes(axes, chosen):
+    """Return the largest number of axes of a component."""
+    most = 0
+    for i in range(chosen.shape[0]):
+        most = max(most, axes.ptr[chosen[i] + 1] - axes.ptr[chosen[i]])
+    return most
+
+
+@helper
+def _find_corners(v, n, bit, along, maps, events, coefficient, corner, sign):
     """Write the cells and the coefficients of the corners of the box of V, axis by axis; return their number."""
     corner[0], sign[0] = 0, coefficient
     size = 1
@@ -122,57 +170,113 @@ def _find_corners(v, n, bit, along, maps, event_bin, event_sign, coefficient, co
         step, cell_of, first, last = along[j, 0], along[j, 1], along[j, 2], along[j, 3]
         # Later events come first, so that the first event can overwrite in place.
         for w in range(last - first - 1, -1, -1):
-            shift = step * maps[cell_of + event_bin[first + w]]
+            shift = step * maps[cell_of + events.bin[first + w]]
             for z in range(size):
                 corner[w * size + z] = corner[z] + shift
-                sign[w * size + z] = sign[z] * event_sign[first + w]
+                sign[w * size + z] = sign[z] * events.sign[first + w]
         size *= last - first
     return size
 
 
+@helper
+def _add_one_or_two(n, along, maps, events, value, signed, table):
+    """Do the same as `_find_corners` for all boxes of a main effect or a pair, and add them to its table."""
+    table[0] += value * signed[0]
+    for x in range(along[0, 2], along[0, 3]):
+        cell, one = along[0, 0] * maps[along[0, 1] + events.bin[x]], value * events.sign[x]
+        table[cell] += one * signed[1]
+        if n == 2:
+            for y in range(along[1, 2], along[1, 3]):
+                table[cell + along[1, 0] * maps[along[1, 1] + events.bin[y]]] += (
+                    one * events.sign[y] * signed[3]
+                )
+    if n == 2:
+        for y in range(along[1, 2], along[1, 3]):
+            table[along[1, 0] * maps[along[1, 1] + events.bin[y]]] += value * events.sign[y] * signed[2]
+
+
 @kernel
-def add_corners(layout, components, leaves, paths, players, values, coalitions, events, tables):
-    """Add the corners of the boxes of some leaves to the components' tables."""
-    corner, sign = np.empty(64, np.int64), np.empty(64, np.float64)
-    longest = 0
-    for leaf in leaves:
-        longest = max(longest, paths.ptr[leaf + 1] - paths.ptr[leaf])
-    bit, along = np.empty(longest, np.uint64), np.empty((longest, 4), np.int64)
+def add_corners(
+    layout,
+    sources,
+    path_set_leaves,
+    paths,
+    players,
+    condition_feature,
+    values,
+    coalitions,
+    events,
+    chosen,
+    tables,
+):
+    """Add the corners of every leaf's boxes to the chosen components' tables."""
+    corner = np.empty(64, np.int64)
+    sign = np.empty(64, np.float64)
+    longest = _most_axes(layout.axes, chosen)
+    members, bit, guess = (
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+        np.zeros(longest, np.int64),
+    )
+    at, along = np.empty((longest, 2), np.int64), np.empty((longest, 4), np.int64)
+    signed = np.empty(2)
     value, output, choose = values.value, values.output, coalitions.ranks.choose
-    maps, event_ptr, event_bin, event_sign = layout.maps, events.ptr, events.bin, events.sign
-    feature, table_ptr, n_cells, first = events.feature, layout.table_ptr, layout.n_cells, events.first
-    # Leaf by leaf, since what a leaf needs is spread over memory, and the tables of some components are not.
-    for leaf in leaves:
-        path_set = components.path_set_of_leaf[leaf]
-        weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
-        offset, begin, end = (
-            coalitions.ranks.offset[players.n_players[leaf]],
-            paths.ptr[leaf],
-            paths.ptr[leaf + 1],
-        )
-        position, width = players.position[first:], value.shape[1]
-        for item in range(components.ptr[path_set], components.ptr[path_set + 1]):
-            mask, c = components.mask[item], components.column[item]
-            n, most = _list_leaf_axes(
-                c, begin - first, end - first, mask, position, feature, event_ptr, layout, bit, along
-            )
-            if most > corner.shape[0]:
-                corner, sign = np.empty(2 * most, np.int64), np.empty(2 * most)
-            table = table_ptr[c] + output[leaf] * n_cells[c]
-            v = mask
-            while True:
-                coefficient = signed_weight(weight, mask, v, ranked, choose, offset)
-                if coefficient != 0.0:
-                    size = _find_corners(
-                        v, n, bit, along, maps, event_bin, event_sign, coefficient, corner, sign
-                    )
-                    for o in range(width):
-                        start = table + o * n_cells[c]
+    for i in range(chosen.shape[0]):
+        c = chosen[i]
+        cells, table = layout.n_cells[c], tables[layout.table_ptr[c] :]
+        for k in range(sources.ptr[c], sources.ptr[c + 1]):
+            path_set = sources.path_set[k]
+            for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
+                leaf = path_set_leaves.item[q]
+                n, n_members = _list_members(
+                    c, leaf, layout.axes, paths, players, condition_feature, guess, members, bit, at
+                )
+                most = _place_axes(n, at, layout, paths, events, along)
+                if 1 << n_members > signed.shape[0]:
+                    signed = np.empty(1 << n_members)
+                weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
+                offset = coalitions.ranks.offset[players.n_players[leaf]]
+                signed_weights(weight, members, n_members, ranked, choose, offset, signed)
+                if n <= 2 and n == n_members:
+                    for o in range(value.shape[1]):
+                        start = (output[leaf] + o) * cells
+                        _add_one_or_two(n, along, layout.maps, events, value[leaf, o], signed, table[start:])
+                    continue
+                if most > corner.shape[0]:
+                    corner, sign = np.empty(2 * most, np.int64), np.empty(2 * most)
+                for v in range(1 << n_members):
+                    if signed[v] != 0.0:
+                        size = _find_corners(v, n, bit, along, layout.maps, events, signed[v], corner, sign)
                         for z in range(size):
-                            tables[start + corner[z]] += sign[z] * value[leaf, o]
-                if v == 0:
-                    break
-                v = (v - np.uint64(1)) & mask
+                            for o in range(value.shape[1]):
+                                cell = (output[leaf] + o) * cells + corner[z]
+                                table[cell] += sign[z] * value[leaf, o]
+
+
+@kernel
+def add_main_corners(
+    leaves, paths, positions, condition_feature, values, coalitions, events, component, layout, tables
+):
+    """Do the same as `add_corners` for main effects of single features, leaf by leaf.
+
+    ``component`` holds the component of each used_feature, -1 if its main effect has no table.
+    """
+    for q in range(leaves.shape[0]):
+        leaf = leaves[q]
+        weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
+        for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+            condition, p = paths.condition[e], np.int64(positions[e])
+            c = component[condition_feature[condition]]
+            if c < 0:
+                continue
+            cell_of = layout.map_ptr[layout.axes.ptr[c]]
+            for o in range(values.value.shape[1]):
+                value = values.value[leaf, o]
+                at = layout.table_ptr[c] + (values.output[leaf] + o) * layout.n_cells[c]
+                tables[at] -= value * weight[0]
+                of_player = value * weight[1 + p if ranked else 1 << p]
+                for x in range(events.ptr[condition], events.ptr[condition + 1]):
+                    tables[at + layout.maps[cell_of + events.bin[x]]] += of_player * events.sign[x]
 
 
 @kernel
@@ -301,29 +405,50 @@ def cell_weights(bins, weight, layout, chosen, out):
 
 
 @kernel
-def mean_products(sources, path_set_leaves, paths, players, values, coalitions, probability, chosen, out):
+def mean_products(
+    axes,
+    sources,
+    path_set_leaves,
+    paths,
+    players,
+    condition_feature,
+    values,
+    coalitions,
+    probability,
+    chosen,
+    out,
+):
     """Write the mean of each chosen component, per output, if its features were independent, to ``out``.
 
     ``probability[e]`` is the probability that the conditions of the player of leaf condition e hold; it is 1 for all
     conditions of a player but one.
     """
-    choose = coalitions.ranks.choose
+    longest = _most_axes(axes, chosen)
+    members, bit, guess = (
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+        np.zeros(longest, np.int64),
+    )
+    at = np.empty((longest, 2), np.int64)
+    signed, choose = np.empty(2), coalitions.ranks.choose
     for i in range(chosen.shape[0]):
         c = chosen[i]
         for k in range(sources.ptr[c], sources.ptr[c + 1]):
-            mask, path_set = sources.mask[k], sources.path_set[k]
+            path_set = sources.path_set[k]
             for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
                 leaf = path_set_leaves.item[q]
+                n, n_members = _list_members(
+                    c, leaf, axes, paths, players, condition_feature, guess, members, bit, at
+                )
                 weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
                 offset = coalitions.ranks.offset[players.n_players[leaf]]
-                v = mask
-                while True:
-                    mean = signed_weight(weight, mask, v, ranked, choose, offset)
-                    for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
-                        if v & (np.uint64(1) << np.uint64(players.position[e])):
-                            mean *= probability[e]
+                if 1 << n_members > signed.shape[0]:
+                    signed = np.empty(1 << n_members)
+                signed_weights(weight, members, n_members, ranked, choose, offset, signed)
+                for v in range(1 << n_members):
+                    mean = signed[v]
+                    for j in range(n):
+                        if v & bit[j]:
+                            mean *= probability[at[j, 0]]
                     for o in range(values.value.shape[1]):
                         out[i, values.output[leaf] + o] += mean * values.value[leaf, o]
-                    if v == 0:
-                        break
-                    v = (v - np.uint64(1)) & mask

@@ -17,7 +17,7 @@ from skglex._kernels.clusters import (
 from skglex._kernels.coalitions import multiply_ratios
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.parts import add_by_parts, part_work, quadrature_cost, solves_by_parts
-from skglex._kernels.patterns import BLOCK, violations
+from skglex._kernels.patterns import BLOCK, violates, violations
 from skglex._kernels.shapley import n_columns, solve_by_comparison, solve_by_quadrature
 from skglex._kernels.subset_sums import (
     MOST_PLAYERS,
@@ -124,6 +124,33 @@ def _table_of(n_players, size, width, layout, space):
     return space.table[: n_rows * size].reshape((n_rows, size))
 
 
+@helper
+def _distinct_rows(
+    bins, start, stop, conditions, paths, players, leaf, pattern, hashed, number, distinct, met
+):
+    """Write whether rows meet the conditions of each player of a leaf, 1 or 0; return the number of distinct rows.
+
+    ``number`` receives the number of each row among the distinct ones. Rows of more players than a pattern has bits
+    are not compared.
+    """
+    n, k = stop - start, players.n_players[leaf]
+    first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
+    if k <= 64:
+        violations(bins, start, stop, conditions, paths.condition, players.position, first, last, pattern)
+        n = distinct_patterns(pattern, n, hashed, number, distinct)
+        for d in range(n):
+            for p in range(k):
+                met[d, p] = 1.0 - np.float64((distinct[d] >> np.uint64(p)) & np.uint64(1))
+        return n
+    met[:n, :k] = 1.0
+    for d in range(n):
+        number[d] = d
+        for e in range(first, last):
+            if violates(bins, start + d, conditions, paths.condition[e]):
+                met[d, players.position[e]] = 0.0
+    return n
+
+
 @kernel
 def add_shapley_by_quadrature(
     bins, conditions, paths, values, players, path_ratio, rules, n_bins, most_states, layout, leaves, out
@@ -141,6 +168,7 @@ def add_shapley_by_quadrature(
     number, hashed = np.empty(BLOCK, np.int64), np.full(4 * BLOCK, -1, np.int64)
     terms = np.empty((min(BLOCK, n_rows), work.rows.shape[0]))
     ratio, factor, after = np.empty(most), np.empty(most), np.empty(most + 1)
+    met = np.empty((min(BLOCK, n_rows), most))
     i = 0
     while i < leaves.shape[0]:
         leaf = leaves[i]
@@ -185,14 +213,14 @@ def add_shapley_by_quadrature(
             continue
         half = (k + 1) // 2
         x, w = rules.nodes[half], rules.weights[half]
-        first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
         for start in range(0, n_rows, BLOCK):
             stop = min(start + BLOCK, n_rows)
             n = stop - start
-            violations(bins, start, stop, conditions, paths.condition, players.position, first, last, pattern)
-            n_distinct = distinct_patterns(pattern, n, hashed, number, distinct)
+            n_distinct = _distinct_rows(
+                bins, start, stop, conditions, paths, players, leaf, pattern, hashed, number, distinct, met
+            )
             for d in range(n_distinct):
-                solve_by_quadrature(ratio, k, distinct[d], x, w, half, layout.pairs, factor, after, terms[d])
+                solve_by_quadrature(ratio, k, met[d], x, w, half, layout.pairs, factor, after, terms[d])
             n_terms = n_columns(k, layout.pairs)
             _add_terms(terms, number, work.rows, n_terms, stride, values.value[leaf], start, n, out)
 

@@ -8,10 +8,12 @@ and row replaces the work leaf by leaf.
 import numpy as np
 
 from skglex._kernels.compilation import helper, kernel
+from skglex._kernels.vectors import add_four, add_three, add_two
 
 BLOCK = 1024  # Rows whose bins, patterns and sums stay in cache together.
 LONG_BLOCK = 2048  # Rows for which a group's table is loaded into cache.
 TOUCHED = 128  # Table entries of a single row that are fetched from memory at the same time.
+SPARE = 3  # Numbers after the last table, because four columns are read at a time.
 FEW_ROWS = 8  # Fewer rows than this are looked up one by one.
 
 
@@ -144,11 +146,41 @@ def value_tables(leaf_bits, tables, paths, value, g0, g1):
                 rest = (rest - 1) & free
 
 
+@helper
+def _add_look_ups(table, row_at, column, start, stop, out):
+    """Add up to four neighbouring columns of a table, at the places ``row_at``, to rows of ``out``; return how many."""
+    n, done = stop - start, 0
+    first = out[column[0], start:stop]
+    width = min(column.shape[0], 4)
+    if width > 1:
+        second = out[column[1], start:stop]
+        third = out[column[min(2, width - 1)], start:stop]
+        fourth = out[column[width - 1], start:stop]
+        # The loops are apart, because a choice inside of one would be made for every row.
+        if width == 4:
+            for done in range(0, n - 3, 4):
+                add_four(table, row_at, done, (first, second, third, fourth))
+        elif width == 3:
+            for done in range(0, n - 3, 4):
+                add_three(table, row_at, done, (first, second, third))
+        else:
+            for done in range(0, n - 3, 4):
+                add_two(table, row_at, done, (first, second))
+        done = n & ~3
+    for k in range(width):
+        target = out[column[k], start:stop]
+        for r in range(done, n):
+            # An unsigned index needs no test for negative numbers.
+            target[r] += table[np.uint64(row_at[r]) + np.uint64(k)]
+    return width
+
+
 @kernel
 def accumulate(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
     """Add each group's columns, looked up by pattern, to ``out`` (columns x rows).
 
-    ``tables.values`` begins at the table of group ``g0``. Groups without a table add nothing.
+    ``tables.values`` begins at the table of group ``g0``, and ``SPARE`` numbers follow the last table. Groups without
+    a table add nothing.
     """
     ptr, ids, bits, table_ptr = (
         group_bits.ptr,
@@ -204,9 +236,8 @@ def accumulate(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
             violations(bins, start, stop, conditions, ids, bits, ptr[g], ptr[g + 1], pattern)
             for r in range(n):
                 row_at[r] = pattern[r] * n_columns
-            for k in range(n_columns):
-                table = values[value_ptr[g] - value_ptr[g0] + k :]
-                target = out[column[column_ptr[g] + k], start:stop]
-                for r in range(n):
-                    # An unsigned index needs no test for negative numbers.
-                    target[r] += table[np.uint64(row_at[r])]
+            first = value_ptr[g] - value_ptr[g0]
+            k = 0
+            while k < n_columns:
+                some = column[column_ptr[g] + k : column_ptr[g + 1]]
+                k += _add_look_ups(values[first + k :], row_at, some, start, stop, out)

@@ -104,7 +104,8 @@ def shapley_tables(leaf_bits, tables, columns, paths, players, value, start, wei
     """Fill the groups' tables: the Shapley value (or half the interaction) of each column for each pattern.
 
     A group's table holds, for each pattern, the outputs one after the other, each with its columns. The coalition
-    weights of leaf l begin at ``weight[start[l]]``.
+    weights of leaf l begin at ``weight[start[l]]``. ``pairs`` is True for interactions and None for values: since that
+    is a type of its own, only one of the two is compiled.
     """
     n_outputs = value.shape[1]
     for g in range(g0, g1):
@@ -116,7 +117,7 @@ def shapley_tables(leaf_bits, tables, columns, paths, players, value, start, wei
             if size == 0 or n_leaf_columns == 0:
                 continue
             solved = np.empty((n_leaf_columns, 1 << k))
-            if pairs:
+            if pairs is not None:
                 shapley_pairs(weight[start[leaf] :], k, count_members(k), solved)
             else:
                 shapley_values(weight[start[leaf] :], k, count_members(k), solved)
@@ -132,20 +133,19 @@ def shapley_tables(leaf_bits, tables, columns, paths, players, value, start, wei
 
 
 @helper
-def solve_by_quadrature(ratio, k, violated, nodes, node_weights, n_nodes, pairs, factor, after, columns):
+def solve_by_quadrature(ratio, k, met, nodes, node_weights, n_nodes, pairs, factor, after, columns):
     """Write the Shapley values (or half the interactions) of the game prod a_j over T, prod w_j outside.
 
-    With a_j = 1 where the condition of j holds, they are integrals over t of the product over the other players of
-    t a_j + (1 - t) w_j. Gauss-Legendre nodes integrate these polynomials exactly. ``factor`` and ``after`` are work
-    space for the factors and the products of the factors from each player on.
+    With a_j = 1 where the condition of j holds (``met``), they are integrals over t of the product over the other
+    players of t a_j + (1 - t) w_j. Gauss-Legendre nodes integrate these polynomials exactly. ``factor`` and ``after``
+    are work space for the factors and the products of the factors from each player on.
     """
     columns[: n_columns(k, pairs)] = 0.0
     for q in range(n_nodes):
         t = nodes[q]
         after[k] = 1.0
         for j in range(k):
-            met = 0.0 if (violated >> np.uint64(j)) & np.uint64(1) else 1.0
-            factor[j] = t * met + (1.0 - t) * ratio[j]
+            factor[j] = t * met[j] + (1.0 - t) * ratio[j]
         for j in range(k - 1, -1, -1):
             after[j] = after[j + 1] * factor[j]
         before = node_weights[q]
@@ -162,13 +162,12 @@ def solve_by_quadrature(ratio, k, violated, nodes, node_weights, n_nodes, pairs,
             before *= factor[i]
     c = 0
     for i in range(k):
-        di = (0.0 if (violated >> np.uint64(i)) & np.uint64(1) else 1.0) - ratio[i]
+        di = met[i] - ratio[i]
         if not pairs:
             columns[i] *= di
             continue
         for j in range(i + 1, k):
-            dj = (0.0 if (violated >> np.uint64(j)) & np.uint64(1) else 1.0) - ratio[j]
-            columns[c] *= 0.5 * di * dj
+            columns[c] *= 0.5 * di * (met[j] - ratio[j])
             c += 1
 
 

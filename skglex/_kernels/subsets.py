@@ -1,23 +1,27 @@
-"""List, rank and sum over the subsets of a leaf's players, as bit masks, and number those that occur."""
+"""List, rank and sum over the subsets of a leaf's players, by position or bit mask, and number those that occur."""
 
 import numpy as np
 
 from skglex._kernels.compilation import helper, kernel
 
 _BLOCK = 2048  # Numbers that stay in the processor's smallest cache.
+_MANY = 1 << 61  # Two of these numbers can still be added.
 
 
 @kernel
 def binomials(k):
-    """Return ``choose[p, i] = C(p, i)`` and ``offset[n]``, the number of subsets of k players with fewer than n."""
+    """Return ``choose[p, i] = C(p, i)`` and ``offset[n]``, the number of subsets of k players with fewer than n.
+
+    Numbers that are too large for any list are all the same.
+    """
     choose = np.zeros((k + 1, k + 2), np.int64)
     choose[:, 0] = 1
     for p in range(1, k + 1):
         for i in range(1, p + 1):
-            choose[p, i] = choose[p - 1, i - 1] + choose[p - 1, i]
+            choose[p, i] = min(choose[p - 1, i - 1] + choose[p - 1, i], _MANY)
     offset = np.zeros(k + 2, np.int64)
     for n in range(k + 1):
-        offset[n + 1] = offset[n] + choose[k, n]
+        offset[n + 1] = min(offset[n] + choose[k, n], _MANY)
     return choose, offset
 
 
@@ -35,23 +39,22 @@ def subset_rank(mask, choose, offset):
 
 
 @kernel
-def first_subset(n):
-    """Return the smallest bit mask with n bits."""
-    return ~np.uint64(0) if n == 64 else (np.uint64(1) << np.uint64(n)) - np.uint64(1)
+def first_members(members, n):
+    """Write the positions of the first n players."""
+    for i in range(n):
+        members[i] = i
 
 
 @kernel
-def last_subset(n, k):
-    """Return the largest bit mask with n of k bits."""
-    return np.uint64(0) if n == 0 else first_subset(n) << np.uint64(k - n)
-
-
-@kernel
-def next_subset(v):
-    """Return the next larger bit mask with as many bits (Gosper's hack)."""
-    low = v & (~v + np.uint64(1))
-    ripple = v + low
-    return ripple | (((v ^ ripple) // low) >> np.uint64(2))
+def next_members(members, n, k):
+    """Move on to the next n of k players in the order of their bit masks; return False after the last ones."""
+    for i in range(n):
+        end = members[i + 1] if i + 1 < n else k
+        if members[i] + 1 < end:
+            members[i] += 1
+            first_members(members, i)
+            return True
+    return False
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Compare rows with background rows along the trees, for few rows of a large model.
+"""Compare rows with background rows along the trees: Shapley values for few rows of a large model, and mixed rows.
 
 A row and a background row that disagree at a node lead to both children: on one way the node's player follows the row,
 on the other the background row. Background rows that agree so far walk together. Trees are packed as
@@ -7,6 +7,7 @@ on the other the background row. Background rows that agree so far walk together
 
 import numpy as np
 
+from skglex._kernels.arguments import WalkWork
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.shapley import pair_weights, value_weights
 
@@ -27,11 +28,29 @@ def rows_of_bins(bins, missing):
 
 
 @helper
-def _goes_left(bin_, feature, cut, how, trees, last):
-    """Return whether a node sends a bin left."""
+def _goes_left(bin_, test):
+    """Return whether a node sends a bin left.
+
+    ``test`` holds what that depends on. Passing all arrays of the trees instead would take a third longer.
+    """
+    cut, how, masks, missing, last = test
     if how >= 2:
-        return trees.masks[(how >> 1) - 1 + (trees.missing[feature] if bin_ == last else bin_)] != 0
+        return masks[(how >> 1) - 1 + (missing if bin_ == last else bin_)] != 0
     return ((bin_ + how) & last) <= cut
+
+
+@helper
+def _move_apart(order, lo, hi, back, feature, test, left):
+    """Move the background rows ``order[lo:hi]`` that a node does not send ``left`` to the end; return their start."""
+    middle, end = lo, hi
+    while middle < end:
+        b = np.int64(back[order[middle], feature])
+        if _goes_left(b, test) == left:
+            middle += 1
+        else:
+            end -= 1
+            order[middle], order[end] = order[end], order[middle]
+    return middle
 
 
 @helper
@@ -132,20 +151,12 @@ def add_shapley_by_walks(bins, trees, player_of_feature, background, depth, layo
                 feature = nodes[node, 0]
                 while feature >= 0:
                     n_steps += hi - lo
-                    cut, how = nodes[node, 1], nodes[node, 3]
-                    left = _goes_left(np.int64(rows[r, feature]), feature, cut, how, trees, last)
+                    test = nodes[node, 1], nodes[node, 3], trees.masks, trees.missing[feature], last
+                    left = _goes_left(np.int64(rows[r, feature]), test)
                     to = node + 1 if left else nodes[node, 2]
                     player = player_of_feature[feature]
                     if side[player] != _ROW:
-                        # The background rows that go the other way are moved to the end.
-                        middle, end = lo, hi
-                        while middle < end:
-                            b = np.int64(back[order[middle], feature])
-                            if _goes_left(b, feature, cut, how, trees, last) == left:
-                                middle += 1
-                            else:
-                                end -= 1
-                                order[middle], order[end] = order[end], order[middle]
+                        middle = _move_apart(order, lo, hi, back, feature, test, left)
                         if middle < hi:
                             other = nodes[node, 2] if left else node + 1
                             if side[player] == _BACKGROUND:
@@ -172,3 +183,119 @@ def add_shapley_by_walks(bins, trees, player_of_feature, background, depth, layo
                 n_decided -= 1
                 side[decided[n_decided]] = 0
     return n_steps
+
+
+@helper
+def _with_player(player, factor, begin, end, at, family, found, sign):
+    """Write the sets ``found[begin:end]`` with one more player from position ``at`` on; return the end of the list."""
+    for m in range(begin, end):
+        if found[m] < family.with_player.shape[0]:
+            larger = family.with_player[found[m], player]
+            found[at], sign[at] = larger, factor * sign[m]
+            at += larger >= 0
+    return at
+
+
+@helper
+def _sum_over_subsets(family, out):
+    """Turn what every set adds to its subsets into margins."""
+    for player in range(family.with_player.shape[1]):
+        for smaller in range(family.with_player.shape[0]):
+            larger = family.with_player[smaller, player]
+            if larger >= 0:
+                for o in range(out.shape[0]):
+                    for b in range(out.shape[2]):
+                        out[o, larger, b] += out[o, smaller, b]
+
+
+@helper
+def _push_sets(waiting, top, node, lo, hi, n_decided, player, begin, end):
+    """Let background rows wait at a node with a list of sets; ``player`` will follow the row, unless it is -1."""
+    waiting[top, 6] = end
+    return _push(waiting, top, node, lo, hi, n_decided, player, begin)
+
+
+@helper
+def _walk_tree(tree, row, back, trees, family, work, out):
+    """Add the leaves of one tree that background rows reach when few players follow the row.
+
+    A leaf is reached by the sets that contain the players who follow the row, and none who follows the background row
+    although they disagree. ``found`` holds these sets as differences: the first players alone, and with alternating
+    signs their unions with sets of the others.
+    """
+    nodes, with_player, n_decided, top = trees.nodes, family.with_player, 0, 0
+    waiting, order, side, decided, found, sign = work
+    last = np.int64(2) ** (8 * back.itemsize) - 1
+    node, lo, hi, begin, end = trees.root[tree], 0, order.shape[0], 0, 1
+    found[0], sign[0] = 0, 1.0
+    while True:
+        feature = nodes[node, 0]
+        while feature >= 0:
+            test = nodes[node, 1], nodes[node, 3], trees.masks, trees.missing[feature], last
+            player = family.player_of_feature[feature]
+            left = _goes_left(np.int64(row[feature]), test)
+            own, other = (node + 1, nodes[node, 2]) if left else (nodes[node, 2], node + 1)
+            follows = side[player] if player >= 0 else _BACKGROUND
+            middle = hi
+            if follows != _ROW:
+                middle = _move_apart(order, lo, hi, back, feature, test, left)
+            if middle < hi:
+                if middle > lo:
+                    top = _push_sets(waiting, top, own, lo, middle, n_decided, -1, begin, end)
+                if follows != _BACKGROUND:
+                    if found[begin] < with_player.shape[0] and with_player[found[begin], player] >= 0:
+                        top = _push_sets(waiting, top, own, middle, hi, n_decided, player, begin, end)
+                    side[player], decided[n_decided] = _BACKGROUND, player
+                    n_decided += 1
+                    end = _with_player(player, -1.0, begin, end, end, family, found, sign)
+                lo, own = middle, other
+            node = own
+            feature = nodes[node, 0]
+        for o in range(trees.value.shape[1]):
+            for m in range(begin, end):
+                v, target = sign[m] * trees.value[nodes[node, 1], o], out[trees.output[tree] + o, found[m]]
+                for i in range(lo, hi):
+                    target[order[i]] += v
+        while n_decided > (waiting[top - 1, 3] if top else 0):
+            n_decided -= 1
+            side[decided[n_decided]] = 0
+        if top == 0:
+            return
+        top -= 1
+        node, lo, hi, player = waiting[top, 0], waiting[top, 1], waiting[top, 2], waiting[top, 4]
+        begin, end = waiting[top, 5], waiting[top, 6]
+        if player >= 0:
+            side[player], decided[n_decided] = _ROW, player
+            n_decided += 1
+            begin, end = end, _with_player(player, 1.0, begin, end, end, family, found, sign)
+
+
+@kernel
+def mix_few_players(bins, back_bins, trees, family, depth, out):
+    """Compute the margins of background rows in which the players of every set of a family take a row's values.
+
+    Parameters
+    ----------
+    bins : ndarray of shape (n_used_features, 1)
+        The row.
+    back_bins : ndarray of shape (n_used_features, n_background)
+    trees : PackedTrees
+    family : SetFamily
+    depth : int
+        Number of splits on the longest path.
+    out : ndarray of shape (n_outputs, n_sets, n_background)
+        Receives the margins. It holds the base of the empty set, and zeros.
+    """
+    row, back = rows_of_bins(bins, trees.missing)[0], rows_of_bins(back_bins, trees.missing)
+    n_players, n_differences = family.with_player.shape[1], (family.order + 1) * out.shape[1]
+    work = WalkWork(
+        np.empty((2 * depth + 2, 7), np.int64),
+        np.arange(out.shape[2]),
+        np.zeros(n_players, np.uint8),
+        np.empty(n_players, np.int64),
+        np.empty(n_differences, np.int64),
+        np.empty(n_differences),
+    )
+    for tree in range(trees.root.shape[0]):
+        _walk_tree(tree, row, back, trees, family, work, out)
+    _sum_over_subsets(family, out)

@@ -6,7 +6,6 @@ from skglex._leaves._background import (
     Background,
     BackgroundLike,
     NoBackground,
-    number_bins,
     warn_of_small_background,
 )
 from skglex._leaves._coalition_weights import CoalitionWeights
@@ -17,11 +16,12 @@ from skglex._leaves._leaf_sum import LeafSum
 from skglex._leaves._leaves import LeafEnsemble, collect_conditions
 from skglex._leaves._path_dependent import PathDependent
 from skglex._leaves._patterns import GROUP_BITS, PatternGroups, group_patterns
-from skglex._leaves._players import Players, assign_players
-from skglex._leaves._weighting import Weighting, inverse_binomials
+from skglex._leaves._players import MASK_BITS, Players, assign_players
+from skglex._leaves._weighting import Weighting, inverse_binomials, most_states
 
 __all__ = [
     "GROUP_BITS",
+    "MASK_BITS",
     "Background",
     "BackgroundLike",
     "CoalitionWeights",
@@ -41,7 +41,7 @@ __all__ = [
     "collect_conditions",
     "group_patterns",
     "inverse_binomials",
-    "number_bins",
+    "most_states",
     "require_equal",
     "rounding_of",
     "warn_of_small_background",

@@ -28,6 +28,7 @@ from skglex._kernels.subset_sums import MOST_PLAYERS
 from skglex._kernels.tree_walks import add_shapley_by_walks
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
+from skglex._leaves._players import MASK_BITS
 from skglex._leaves._weighting import inverse_binomials, most_states, split_leaves, subset_ranks
 from skglex._utils import Execution, budgets, weight_chunks
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 # Background rows from which near misses are counted by the states of clusters, and the most states of one.
 _ROWS_TO_COUNT, _MOST_STATES = 1536, 1 << 12
+# Conditions of a leaf up to which its states are worth counting.
+_MOST_TO_COUNT = 12
 # Nanoseconds that a background row takes to pass a node beside an explained row.
 _STEP = 5.0
 # Nanoseconds that it takes to pass a node with other background rows, and that each leaf takes. The other ways to count
@@ -149,17 +152,34 @@ class Empirical:
         if self._walk_is_cheaper(games, wanted):
             walks = [self._walk(games, part, ranks, out) for part in _split_trees(wanted)]
             execution.run(add_near_misses_by_walks, walks)
-        # A row of a bit set that violates few players costs more than a row that is counted once for many leaves.
-        elif background.n_rows >= _ROWS_TO_COUNT:
-            args, states = self._rows_and_leaves(games), self._most_states
-            execution.run(add_near_misses_by_state, [(*args, part, ranks, states, out) for part in tasks])
         else:
-            leaf_sets = ensemble.conditions, ensemble.paths, players
-            for block in background.bit_sets(ensemble.grid.n_bins):
-                execution.run(add_near_misses, [(block, *leaf_sets, part, ranks, out) for part in tasks])
+            self._count_leaves(games, wanted, ranks, out, execution)
         total = background.total
         execution.run(sum_ranked_subsets, [(players, part, ranks, total, out) for part in tasks])
         return out
+
+    def _count_leaves(
+        self,
+        games: LeafGames,
+        wanted: RankedSubsets,
+        ranks: SubsetRanks,
+        out: NDArray[np.float64],
+        execution: Execution,
+    ) -> None:
+        """Count the background rows that violate few players of each leaf, leaf by leaf or in clusters."""
+        ensemble, background = games.ensemble, self.background
+        # A row of a bit set that violates few players costs more than a row that is counted once for many leaves.
+        by_state = np.full(len(wanted.leaves), background.n_rows >= _ROWS_TO_COUNT)
+        by_state &= np.diff(ensemble.leaf_ptr)[wanted.leaves] <= _MOST_TO_COUNT
+        if by_state.any():
+            args, states = self._rows_and_leaves(games), self._most_states
+            tasks = split_leaves(ensemble, wanted._replace(leaves=wanted.leaves[by_state]))
+            execution.run(add_near_misses_by_state, [(*args, part, ranks, states, out) for part in tasks])
+        if not by_state.all():
+            leaf_sets = ensemble.conditions, ensemble.paths, games.players.arrays
+            tasks = split_leaves(ensemble, wanted._replace(leaves=wanted.leaves[~by_state]))
+            for block in background.bit_sets(ensemble.grid.n_bins):
+                execution.run(add_near_misses, [(block, *leaf_sets, part, ranks, out) for part in tasks])
 
     def _walk(
         self, games: LeafGames, wanted: RankedSubsets, ranks: SubsetRanks, out: NDArray[np.float64]
@@ -232,7 +252,7 @@ class Empirical:
         n_trees = len(games.ensemble.tree_ptr) - 1
         n_pairs = float(n_rows) * background.n_rows * n_trees
         by_leaf = _cost_by_leaf(games.players.n_players, n_rows, background.n_rows)
-        if games.players.refused(""):  # There is no other way.
+        if games.players.largest > MASK_BITS:  # There is no other way.
             by_leaf = np.inf
         if not n_rows or n_pairs * _STEP > by_leaf or (packed := margins.packed) is None:
             return None

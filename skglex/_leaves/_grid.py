@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._kernels.arguments import Buckets, Cuts
-from skglex._kernels.binning import bin_columns, fill_buckets
+from skglex._kernels.binning import FEW_ROWS, bin_columns, fill_buckets
 
 
 @dataclass(frozen=True)
@@ -72,28 +72,42 @@ class Grid:
         return self.cuts[self.cut_ptr[used_feature] : self.cut_ptr[used_feature + 1]]
 
     @cached_property
-    def _buckets(self) -> Buckets:
-        """Divide each used_feature's range into equal parts, eight per cut, which shortens the search for a bin."""
+    def _search(self) -> tuple[Cuts, Buckets]:
+        """Return where bins begin, in the form of the kernels, and what shortens the search for a bin.
+
+        Each used_feature's range is divided into equal parts, eight per cut.
+        """
         n = np.diff(self.cut_ptr)
+        feature = np.repeat(np.arange(len(n)), n)
+        edges = np.full(len(self.cuts) + len(n), np.nan)
+        edges[np.arange(len(self.cuts)) + feature] = np.where(
+            self.categorical[feature], self.cuts, self._edges_of(self.cuts)
+        )
+        cuts = Cuts(edges, self.cut_ptr + np.arange(len(n) + 1), self.categorical, self.as_float32)
         ptr = np.concatenate([[0], np.cumsum(8 * n + 2)])
         scale = np.zeros(len(n))
-        for j in np.flatnonzero(n > 1):
-            cuts = self.cuts_of(int(j))
-            with np.errstate(over="ignore", invalid="ignore"):
-                scale[j] = 8 * n[j] / (cuts[-1] - cuts[0])
+        several = np.flatnonzero(n > 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scale[several] = 8 * n[several] / (edges[cuts.ptr[1:] - 2] - edges[cuts.ptr[:-1]])[several]
         scale[~np.isfinite(scale)] = 0
         buckets = Buckets(ptr, scale, np.empty(ptr[-1], np.int32), np.empty(len(n), np.int64))
-        fill_buckets(self.cuts, self.cut_ptr, buckets)
-        return buckets
+        fill_buckets(cuts, buckets)
+        if self.less_equal:
+            # The model sends no number right of infinity.
+            edges[np.isposinf(edges)] = np.nan
+        return cuts, buckets
 
     def bin(
         self, columns: NDArray[np.float64], out: NDArray[np.unsignedinteger] | None = None, start: int = 0
     ) -> NDArray[np.unsignedinteger]:
         """Return the bins of values of shape (n_used_features, n_samples), or write them to ``out`` from ``start``."""
         out = np.empty(columns.shape, dtype=self.dtype) if out is None else out
-        cuts = Cuts(self.cuts, self.cut_ptr, self.categorical, self.less_equal, self.as_float32)
-        bin_columns(columns, cuts, self._buckets, start, out)
+        bin_columns(columns, np.arange(len(columns)), *self._search, start, max(columns.shape[1], 1), out)
         return out
+
+    def bin_rows(self, rows: NDArray[Any], out: NDArray[np.unsignedinteger], start: int) -> None:
+        """Write the bins of contiguous rows with all of the model's columns, float32 or float64, to ``out``."""
+        bin_columns(rows.T, self.features, *self._search, start, FEW_ROWS, out)
 
     def n_reached(self, used_feature: int) -> int:
         """Return how many bins of a numeric used_feature contain numbers; none is right of ``x <= inf``."""
@@ -105,7 +119,9 @@ class Grid:
 
         An edge is the smallest float64 that the model sends right of the threshold, infinity if there is none.
         """
-        cuts = self.cuts_of(used_feature)
+        return self._edges_of(self.cuts_of(used_feature))
+
+    def _edges_of(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):  # Steps and casts may go beyond the largest number.
             if not self.as_float32:
                 return np.nextafter(cuts, np.inf) if self.less_equal else cuts.copy()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._kernels.arguments import LevelTrees, PackedTrees, PatternTables
-from skglex._kernels.patterns import accumulate, value_tables
+from skglex._kernels.patterns import SPARE, accumulate, value_tables
 from skglex._kernels.traversal import pack_trees, traverse, traverse_levels
 from skglex._leaves._leaves import LeafEnsemble
 from skglex._leaves._patterns import PatternGroups, group_patterns
@@ -162,7 +162,7 @@ def _sum_by_patterns(
     value_ptr = width * groups.table_ptr
     bits, leaf_bits = groups.group_bits(), groups.leaf_bits()
     for first, last in weight_chunks(groups.n_patterns * width, scaled(budgets.pattern_table_size)):
-        values = np.zeros(value_ptr[last] - value_ptr[first])
+        values = np.zeros(value_ptr[last] - value_ptr[first] + SPARE)
         tables = PatternTables(column_ptr, columns.ravel(), value_ptr, values)
         value_tables(leaf_bits, tables, ensemble.paths, ensemble.value, first, last)
         execution.run(

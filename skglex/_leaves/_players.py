@@ -11,8 +11,8 @@ from skglex._kernels.arguments import PlayerArrays
 from skglex._leaves._leaves import LeafEnsemble
 from skglex._leaves._patterns import MAX_TABLE_BITS
 
-# Subsets of a leaf's players are bit masks of 64 bits; the position of a player is a number of 8 bits.
-_MASK_BITS, _MOST_PLAYERS = 64, 256
+# Bits of the masks that hold any subset of a leaf's players.
+MASK_BITS = 64
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Players:
     ----------
     player_of_feature : ndarray of shape (n_used_features,), int64
         Player that each of the grid's used_features belongs to.
-    condition_player : ndarray of shape (n_leaf_conditions,), uint8
+    condition_player : ndarray of shape (n_leaf_conditions,), uint8 or uint16
         Position of every leaf condition's player among the players of its leaf.
     condition_player_id : ndarray of shape (n_leaf_conditions,), int64
         The player itself.
@@ -33,7 +33,7 @@ class Players:
     """
 
     player_of_feature: NDArray[np.int64]
-    condition_player: NDArray[np.uint8]
+    condition_player: NDArray[np.unsignedinteger]
     condition_player_id: NDArray[np.int64]
     n_players: NDArray[np.int64]
     coalition_ptr: NDArray[np.int64]
@@ -50,12 +50,13 @@ class Players:
 
     def refused(self, what: str) -> str | None:
         """Return why something that needs subsets of all players cannot be computed; None if it can."""
-        if self.largest <= _MASK_BITS:
+        if self.largest <= MASK_BITS:
             return None
         return (
-            f"a tree splits on {self.largest} features along one path, and {what} need at most {_MASK_BITS}. Single "
-            "components (decomposer['name']), partial dependence, FeatureRemover and SHAP values of trees are "
-            "available regardless. Train shallower trees, or join features with feature_groups"
+            f"a tree splits on {self.largest} features along one path, and {what} need at most {MASK_BITS}. "
+            "Components, importances, partial dependence, FeatureRemover, SHAP values of trees and path-dependent "
+            "SHAP interaction values are available regardless. Train shallower trees, or join features with "
+            "feature_groups"
         )
 
     @property
@@ -71,34 +72,22 @@ def assign_players(ensemble: LeafEnsemble, player_of_feature: NDArray[np.int64])
     ----------
     ensemble : LeafEnsemble
     player_of_feature : ndarray of shape (n_used_features,), int64
-
-    Raises
-    ------
-    ValueError
-        A leaf has more than 256 players.
     """
     condition_player_id = player_of_feature[ensemble.condition_feature]
     leaf = ensemble.condition_leaf
-    n = int(player_of_feature.max(initial=0)) + 1
-    keys = leaf * n + condition_player_id
-    number = np.arange(len(keys))
-    if not (
-        keys[1:] > keys[:-1]
-    ).all():  # Some player has several conditions of a leaf, or comes out of turn.
-        keys, number = np.unique(keys, return_inverse=True)
-    n_players = np.bincount(keys // n, minlength=ensemble.n_leaves)
-    del keys
-    position = number - (np.cumsum(n_players) - n_players)[leaf]
-    if n_players.max(initial=0) > _MOST_PLAYERS:
-        raise ValueError(
-            f"a tree splits on {n_players.max()} features along one path, and skglex supports at most {_MOST_PLAYERS}. "
-            "Train shallower trees, or join features with feature_groups"
-        )
+    if (np.diff(player_of_feature) > 0).all():  # The conditions of a leaf are sorted by feature.
+        n_players = np.diff(ensemble.leaf_ptr)
+        position = np.arange(len(leaf)) - ensemble.leaf_ptr[leaf]
+    else:
+        n = int(player_of_feature.max(initial=0)) + 1
+        keys, inverse = np.unique(leaf * n + condition_player_id, return_inverse=True)
+        n_players = np.bincount(keys // n, minlength=ensemble.n_leaves)
+        position = inverse - (np.cumsum(n_players) - n_players)[leaf]
     long_path = np.diff(ensemble.leaf_ptr) > MAX_TABLE_BITS
     sizes = np.where(long_path, 0, 1 << np.minimum(n_players, MAX_TABLE_BITS))
     return Players(
         player_of_feature=player_of_feature,
-        condition_player=position.astype(np.uint8),
+        condition_player=position.astype(np.uint8 if position.max(initial=0) < 256 else np.uint16),
         condition_player_id=condition_player_id,
         n_players=n_players,
         coalition_ptr=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),

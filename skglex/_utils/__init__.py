@@ -5,6 +5,7 @@ from skglex._utils._execution import DEFAULT_EXECUTION, Execution, row_chunks, t
 from skglex._utils._html import largest_components_table
 from skglex._utils._memory import check_memory, rows_at_a_time, scaled
 from skglex._utils._messages import warn_user
+from skglex._utils._names import list_names, similar_names, suggest
 from skglex._utils._optional import import_optional
 from skglex._utils._state import (
     PlainState,
@@ -24,10 +25,13 @@ __all__ = [
     "check_schema",
     "import_optional",
     "largest_components_table",
+    "list_names",
     "restore_on_failure",
     "row_chunks",
     "rows_at_a_time",
     "scaled",
+    "similar_names",
+    "suggest",
     "table_chunks",
     "warn_user",
     "weight_chunks",

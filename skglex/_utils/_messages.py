@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import warnings
 
-# Frames of these packages are skipped: scikit-learn wraps the methods of estimators.
-_SKIPPED_PACKAGES = ("skglex", "sklearn")
+# Frames of these packages are skipped: they call methods and properties of estimators for the user.
+_SKIPPED_PACKAGES = ("skglex", "sklearn", "joblib", "functools")
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
+
+from skglex._utils import suggest
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,17 @@ class ComponentNames:
         ------
         KeyError
             A name is unknown, or a position does not exist.
+        TypeError
+            The key is a table of rows.
         """
         key = getattr(key, "features", key)
+        if isinstance(key, np.ndarray) and key.ndim == 1:
+            key = key.tolist()
+        if hasattr(key, "shape") and len(key.shape) > 1:
+            raise TypeError(
+                f"expected the name of a feature or a component, or names in a list; got a {type(key).__name__}. If "
+                "these are rows, pass X=rows"
+            )
         if isinstance(key, str) and key not in self.names:
             parts = self._split(key)
             key = [key] if parts is None else parts
@@ -70,16 +80,7 @@ class ComponentNames:
             raise KeyError(
                 f"{item!r} belongs to the feature group {self.grouped[item]!r}. Pass the name of the group"
             )
-        raise KeyError(f"there is no feature {item!r}. {self._suggest(str(item))}")
-
-    def _suggest(self, item: str) -> str:
-        """Return a sentence with the names that are most like an unknown one."""
-        for part in item.split(self.separator):
-            if part in self.names:
-                continue
-            near = [name for name in self.names if part.lower() in name.lower()][:3]
-            near = near or get_close_matches(part, self.names, n=3)
-            if near:
-                return "Did you mean " + " or ".join(map(repr, near)) + "?"
-        more = ", ..." if len(self.names) > 10 else ""
-        return f"The features are {', '.join(map(repr, self.names[:10]))}{more}"
+        # Of the name of an interaction, only some parts may be wrong.
+        parts = str(item).split(self.separator)
+        unknown = next((part for part in parts if part not in names), item)
+        raise KeyError(f"there is no feature {item!r}. {suggest(unknown, names)}")

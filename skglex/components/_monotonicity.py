@@ -21,8 +21,9 @@ class Violation:
         Share of the background that lies in one of the two bins beside the edge, with other features at which the
         prediction goes the wrong way.
     where : dict of str to object
-        The box of the largest change: for each other feature that matters there the interval ``(low, high)``, whose
-        lower end belongs to it, the category, ``None`` for missing, or ``"other"`` for all categories without a bin.
+        Where the change is largest, as a value of each other feature that matters there. A number has the interval
+        ``(low, high)``, of which ``low`` is part. Otherwise the value is the category, or ``"other"`` for all without
+        a bin. ``None`` stands for missing.
     output : object
         Label of the output, None for a single output.
 

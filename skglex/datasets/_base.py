@@ -13,6 +13,7 @@ _BIKE_INTEGERS = ("season", "yr", "mnth", "hr", "holiday", "weekday", "workingda
 _BIKE_FLOATS = ("temp", "atemp", "hum", "windspeed")
 _BIKE_FEATURES = [*_BIKE_INTEGERS, *_BIKE_FLOATS, "dayofyear"]
 
+_ADULT_INTEGERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 _ADULT_SUBSETS = {"train": ["train"], "test": ["test"], "all": ["train", "test"]}
 
 
@@ -32,11 +33,16 @@ def _describe(name: str) -> str:
     return (_PACKAGE / "descr" / f"{name}.rst").read_text(encoding="utf-8")
 
 
-def _read_bike_sharing() -> dict[str, np.ndarray]:
-    """Read the columns with NumPy, so that the arrays can be loaded without pandas."""
-    with (_PACKAGE / "data" / "bike_sharing_hour.csv.gz").open("rb") as raw, gzip.open(raw, "rt") as lines:
+def _read_text(name: str) -> dict[str, np.ndarray]:
+    """Read the columns of a file as text with NumPy, so that the arrays can be loaded without pandas."""
+    with (_PACKAGE / "data" / f"{name}.csv.gz").open("rb") as raw, gzip.open(raw, "rt") as lines:
         header = next(lines).strip().split(",")
-        text = dict(zip(header, np.loadtxt(lines, delimiter=",", dtype=str, unpack=True)))
+        return dict(zip(header, np.loadtxt(lines, delimiter=",", dtype=str, unpack=True)))
+
+
+def _read_bike_sharing() -> dict[str, np.ndarray]:
+    """Read the columns as numbers."""
+    text = _read_text("bike_sharing_hour")
     columns = {name: text[name].astype(np.int64) for name in (*_BIKE_INTEGERS, "cnt")}
     columns |= {name: text[name].astype(np.float64) for name in _BIKE_FLOATS}
     date = text["dteday"].astype("datetime64[D]")
@@ -127,8 +133,10 @@ def load_bike_sharing(*, return_X_y: bool = False, as_frame: bool = True) -> Any
     )
 
 
-def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y: bool = False) -> Any:
-    """Load the adult census data (binary classification). This needs pandas.
+def load_adult(
+    *, subset: Literal["train", "test", "all"] = "train", return_X_y: bool = False, as_frame: bool = True
+) -> Any:
+    """Load the adult census data (binary classification).
 
     ==============  =====================================================================
     Rows            32,561 (train), 16,281 (test)
@@ -143,22 +151,29 @@ def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y:
         Part to load. "all" is the training part followed by the test part.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a `~sklearn.utils.Bunch`.
+    as_frame : bool, default=True
+        Return the data as pandas objects. With False, return NumPy arrays, which do not need pandas. Categories are
+        then codes, as in `~sklearn.datasets.fetch_openml`.
 
     Returns
     -------
     data : :class:`~sklearn.utils.Bunch`
         Dictionary-like object with the attributes
 
-        data : DataFrame of shape (n_samples, 14)
-            The features. A categorical column has the same categories in every subset.
-        target : Series of shape (n_samples,)
+        data : DataFrame or ndarray of shape (n_samples, 14)
+            The features. A categorical column has the same categories in every subset. An array has the dtype
+            ``float64``, with codes for the categories and NaN for missing values.
+        target : Series or ndarray of shape (n_samples,)
             The income class, a string.
         feature_names : list of str
             The names of the columns.
         target_names : list of str
             The two classes.
-        frame : DataFrame of shape (n_samples, 15)
-            ``data`` with ``target`` as last column.
+        frame : DataFrame of shape (n_samples, 15) or None
+            ``data`` with ``target`` as last column; None if ``as_frame`` is False.
+        categories : dict of str to list of str, or None
+            The categories of the categorical columns, by name: the code i stands for entry i. None if ``as_frame`` is
+            True.
         DESCR : str
             The description of the data set.
     (data, target) : tuple if ``return_X_y`` is True
@@ -166,8 +181,7 @@ def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y:
 
     Notes
     -----
-    The data are shipped with the package under CC BY 4.0 [1]_. There is no parameter ``as_frame``, since an array
-    could store these columns only as objects.
+    The data are shipped with the package under CC BY 4.0 [1]_.
 
     References
     ----------
@@ -185,27 +199,44 @@ def load_adult(*, subset: Literal["train", "test", "all"] = "train", return_X_y:
     """
     if subset not in _ADULT_SUBSETS:
         raise ValueError(f"subset must be one of {sorted(_ADULT_SUBSETS)}, but got {subset!r}.")
-    pandas = _import_pandas("load_adult")
+    pandas = _import_pandas("load_adult", ", or pass as_frame=False") if as_frame else None
     # Read both parts for every subset, so that all subsets have the same categories.
-    parts = {name: _read_adult(pandas, name) for name in _ADULT_SUBSETS["all"]}
-    frame = pandas.concat(parts)
-    words = frame.columns.drop("income").difference(frame.select_dtypes("number").columns)
-    frame = frame.astype(dict.fromkeys(words, "category"))
-    frame = frame.loc[_ADULT_SUBSETS[subset]].reset_index(drop=True)
-    data, target = frame.drop(columns="income"), frame["income"]
+    parts = {part: _read_text(f"adult_{part}") for part in _ADULT_SUBSETS["all"]}
+    names = list(parts["train"])[:-1]
+    words = [name for name in names if name not in _ADULT_INTEGERS]
+    categories = {
+        name: sorted({*parts["train"][name].tolist(), *parts["test"][name].tolist()} - {"?"})
+        for name in words
+    }
+    text = {
+        name: np.concatenate([parts[part][name] for part in _ADULT_SUBSETS[subset]])
+        for name in parts["train"]
+    }
+    numbers = {name: text[name].astype(np.int64) for name in _ADULT_INTEGERS}
+    # A text that is no category is missing: its code is -1.
+    codes = {
+        name: np.where(text[name] == "?", -1, np.searchsorted(categories[name], text[name])) for name in words
+    }
+    frame, target = None, np.array(text["income"].tolist())
+    if pandas is not None:
+        columns = numbers | {
+            name: pandas.Categorical.from_codes(codes[name], categories[name]) for name in words
+        }
+        frame = pandas.DataFrame(
+            {name: columns[name] for name in names} | {"income": text["income"].tolist()}
+        )
+        data, target = frame[names], frame["income"]
+    else:
+        data = np.column_stack([(numbers | codes)[name] for name in names]).astype(np.float64)
+        data[data < 0] = np.nan  # Only codes are negative.
     if return_X_y:
         return data, target
     return Bunch(
         data=data,
         target=target,
         frame=frame,
-        feature_names=list(data.columns),
+        categories=None if as_frame else categories,
+        feature_names=names,
         target_names=["<=50K", ">50K"],
         DESCR=_describe("adult"),
     )
-
-
-def _read_adult(pandas: Any, part: str) -> Any:
-    """Read one part as a data frame."""
-    with (_PACKAGE / "data" / f"adult_{part}.csv.gz").open("rb") as raw:
-        return pandas.read_csv(raw, compression="gzip", na_values="?", keep_default_na=False)

@@ -38,7 +38,7 @@ def make_motivating(
 
     Notes
     -----
-    The components of the noise-free target, under the marginal identification of the paper [1]_, are
+    The target without its noise has these components, if features are averaged out as in the paper [1]_:
 
     .. math::
         m_\emptyset = 2r, \quad m_1 = x_1 - 2r, \quad m_2 = x_2 - 2r, \quad m_{12} = 2 x_1 x_2 + 2r.

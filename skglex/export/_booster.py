@@ -50,8 +50,8 @@ def to_xgboost(model: Any) -> xgb.Booster:
     Raises
     ------
     ValueError
-        A decomposer or stored components have a remainder, the model counts numbers as missing that XGBoost does not,
-        or XGBoost has no objective with the model's link.
+        There is a remainder. Or a number is missing for the model and not for XGBoost. Or XGBoost has no objective with
+        the link of the model.
 
     Notes
     -----

@@ -52,8 +52,8 @@ def save_excel(model: Any, path: str | os.PathLike[str], *, scale: str = "points
     ImportError
         openpyxl is not installed.
     ValueError
-        There is a remainder, the tables are too large for Excel, the path has another suffix, or relativities are asked
-        for a model with another link.
+        There is a remainder. Or the tables are too large for Excel. Or the path has another suffix. Or the link of the
+        model is no logarithm, and ``scale`` is ``"relativities"``.
 
     Examples
     --------

@@ -36,8 +36,8 @@ def to_shap(decomposer: GlexDecomposer, X: Any, *, interactions: bool = False) -
         * ``values`` of shape (n_samples, n_features) or (n_samples, n_features, n_outputs); interaction values have
           a second axis of length n_features after the first;
         * ``base_values`` of shape (n_samples,) or (n_samples, n_outputs): ``intercept_``;
-        * ``data``, the rows as numbers (categories are codes, missing values are NaN), and
-          ``display_data``, the same with the categories themselves; None if there are no categories and no groups;
+        * ``data``, the rows as numbers. Categories are codes, and missing values are NaN;
+        * ``display_data``, the same rows with the names of categories. None if there are no categories and no groups;
         * ``feature_names`` and, for several outputs, ``output_names``.
 
         The features are those of ``explained_features_``. A feature that is the only one that the preprocessing
@@ -103,6 +103,11 @@ def explanation_of(
         base_values=np.full((len(values), *base.shape), base),
         data=data,
         display_data=display,
-        feature_names=[view.shown_name(name) for name in view.groups.names],
+        feature_names=shown_names(view),
         output_names=None if labels is None else [str(label) for label in labels],
     )
+
+
+def shown_names(view: Explained) -> list[str]:
+    """Return the names of the features in explanations."""
+    return [view.shown_name(name) for name in view.groups.names]

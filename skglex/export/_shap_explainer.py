@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from skglex._decomposer import GlexDecomposer
 from skglex._decomposition import Explained, explained
 from skglex._leaves import require_equal, rounding_of
-from skglex.export._shap import explanation_of
+from skglex.export._shap import explanation_of, shown_names
 
 # The sums of SHAP values are compared with the model's margin on at most this many rows.
 _CHECKED_ROWS = 100
@@ -50,7 +50,9 @@ class ShapExplainer:
     feature_perturbation : {"auto", "interventional", "tree_path_dependent"}, default="auto"
         ``"auto"``: interventional if there is ``data``, otherwise path-dependent.
     feature_names : list of str, default=None
-        Names of the features in explanations of rows that are not a data frame. None: those of the model.
+        Names of the features in explanations of rows that are not a data frame. None: those that `to_shap` gives the
+        features of a decomposer. Behind a preprocessing, a column that is computed from a single raw column has the
+        name of that. Without ``data`` no rows show this, and columns have the names after the preprocessing.
     approximate, link, linearize_link : object, default=None
         Accepted for the sake of old code, as False or None only.
     n_jobs : int, default=None
@@ -62,8 +64,10 @@ class ShapExplainer:
         The mean of what is explained over the background.
     decomposer : GlexDecomposer
         The fitted decomposer, for components and displays.
-    model, data, model_output, feature_names : object
+    model, data, model_output : object
         The parameters; ``data`` are the rows of a masker.
+    feature_names : list of str
+        The names of the features.
     feature_perturbation : {"interventional", "tree_path_dependent"}
         The one in use.
 
@@ -121,10 +125,10 @@ class ShapExplainer:
         _refuse(approximate=approximate, link=link, linearize_link=linearize_link)
         self.model = model
         self.data = _background_rows(data)
-        self.feature_names = None if feature_names is None else list(feature_names)
         self.feature_perturbation = _choose_perturbation(feature_perturbation, model, self.data)
         self.decomposer = _decompose(model, self.data, self.feature_perturbation, n_jobs)
         view = explained(self.decomposer)
+        self.feature_names = shown_names(view) if feature_names is None else list(feature_names)
         self._doubled = _has_both_classes(view, model_output)
         self._scale = "margin" if _is_margin(view, model_output) else "response"
         self.model_output = model_output
@@ -166,7 +170,7 @@ class ShapExplainer:
         else:
             values = self.shap_values(X, check_additivity=check_additivity)
         explanation = explanation_of(view, X, values, self.expected_value, self._output_labels(view))
-        if self.feature_names is not None and not hasattr(X, "columns"):
+        if not hasattr(X, "columns"):
             explanation.feature_names = self.feature_names
         return explanation
 

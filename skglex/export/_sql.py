@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skglex._kept import Term, TermSum, merge_equal_bins, name_outputs, term_sum
-from skglex._utils import budgets, import_optional
+from skglex._utils import budgets, import_optional, suggest
 from skglex.export._sql_bins import BinWriter, number, write_number
 from skglex.export._sql_outputs import output_columns
 
@@ -95,7 +95,7 @@ def _names_in_table(feature_names: list[str], columns: Mapping[str, str]) -> lis
     """Return the name in the table of every feature."""
     if unknown := set(columns).difference(feature_names):
         raise ValueError(
-            f"columns has the unknown feature {min(unknown)!r}. The features are {feature_names[:20]}"
+            f"columns has the unknown feature {min(unknown)!r}. {suggest(min(unknown), feature_names)}"
         )
     return [columns.get(name, name) for name in feature_names]
 

@@ -54,8 +54,8 @@ def save_components(model: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        The suffix is that of another format, the tables are too large, or the model has categories that cannot be
-        stored: dates, intervals, or categories that it encodes itself.
+        The suffix is that of another format, or the tables are too large. Or some categories cannot be stored: dates,
+        intervals, and those that the model encodes itself.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposition import Explained
 from skglex._input import column_values, raw_column
+from skglex._utils import suggest
 from skglex.components import bins_along
 
 if TYPE_CHECKING:
@@ -171,8 +172,8 @@ def _locate_categories(
             bin_of |= dict(zip(origin.values.tolist(), origin.bins[0].tolist()))
     if unknown := [category for category in order if category not in bin_of]:
         raise ValueError(
-            f"order contains {unknown[0]!r}, but neither the model nor the rows have this category of {name!r}. The "
-            f"categories are {list(bin_of)[:20]}"
+            f"order contains {unknown[0]!r}, but neither the model nor the rows have this category of {name!r}. "
+            f"{suggest(unknown[0], bin_of, 'categories')}"
         )
     step_bins = np.array([bin_of[category] for category in order], dtype=np.int64)
     if Xt is None:

@@ -97,7 +97,7 @@ class Contrast(Result):
 
     def plot(
         self,
-        row: int = 0,
+        row: int | None = None,
         *,
         output: Any = None,
         k: int = 10,
@@ -109,8 +109,8 @@ class Contrast(Result):
 
         Parameters
         ----------
-        row : int, default=0
-            Position of the pair.
+        row : int, default=None
+            Position of the pair. None: there is only one.
         output : object, default=None
             The class, or the name or position of the output. Required if the model has several outputs.
         k : int, default=10

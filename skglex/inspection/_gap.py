@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length
 
 from skglex._decomposition import Explained, average_out, explained, shapley_parts
-from skglex._input import iter_binned
+from skglex._input import iter_binned, named_column
 from skglex.inspection._group_difference import check_groups
 from skglex.inspection._results import Result
 from skglex.inspection._tables import as_table, label_columns
@@ -208,8 +208,8 @@ def explain_gap(
         without listing it (``remainder=True``) is one line.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         The rows whose predictions are compared.
-    groups : array-like of shape (n_samples,)
-        The group of each row.
+    groups : array-like of shape (n_samples,) or str
+        The group of each row, or the name of a column of X.
     features : str, int or list of these, default=None
         The columns G that say which group a row belongs to, as names or positions. None: the model has none.
     reference : label, default=None
@@ -256,7 +256,7 @@ def explain_gap(
     view = explained(decomposer, removers=True)
     X = view.as_rows(X)
     rows = view.weighted_rows(X, sample_weight).in_memory()
-    labels = check_groups(groups)
+    labels = check_groups(named_column(X, groups, "groups") if isinstance(groups, str) else groups)
     check_consistent_length(rows.weight, labels)
     compared, reference, contrast = _contrasts(labels, rows.weight, reference)
     own = [] if features is None else view.groups.resolve(features, view.feature_names, X=X)

@@ -182,6 +182,10 @@ def _check_predictions(y_pred: Any) -> NDArray[np.float64]:
 
 def check_groups(groups: Any) -> NDArray[Any]:
     labels = np.asarray(groups)
+    if labels.ndim == 0:
+        raise ValueError(
+            f"groups must have one label per row; got {groups!r}. Pass the column, X[{groups!r}]"
+        )
     if labels.ndim == 2 and labels.shape[1] > 1:
         raise ValueError(
             f"groups has the shape {labels.shape}, but must have one dimension: pass one label for each row"

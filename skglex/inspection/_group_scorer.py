@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from skglex._input import is_frame, raw_column
+from skglex._utils import suggest
 from skglex.inspection._group_difference import find_statistic, group_statistics
 
 
@@ -153,6 +154,8 @@ def _find_groups(X: Any, groups: Any) -> Any:
     if groups in names:
         return raw_column(X, names.index(groups))
     if isinstance(groups, str) or not -np.shape(X)[1] <= groups < np.shape(X)[1]:
-        known = f"columns {names}" if names else f"{np.shape(X)[1]} columns, without names"
-        raise ValueError(f"groups must be a column of X; got {groups!r}, but X has {known}")
+        known = (
+            suggest(groups, names, "columns") if names else f"X has {np.shape(X)[1]} columns, without names"
+        )
+        raise ValueError(f"groups must be a column of X; got {groups!r}. {known}")
     return raw_column(X if hasattr(X, "shape") else np.asarray(X), groups)

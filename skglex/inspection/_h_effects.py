@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposition import Decomposition, Explained, ListedComponents, ResponseScale, average_out
 from skglex._leaves import Background
-from skglex._mixed_rows import apply_link, cell_axis, count_conditions, mean_over_rows, warn_of_margins
+from skglex._mixed_rows import apply_link, cell_axis, mean_over_rows, warn_of_grids
 from skglex._utils import budgets, scaled
 
 Players = tuple[int, ...]
@@ -249,14 +249,7 @@ class ResponseEffects:
         self._player_of_feature = decomposition.players.player_of_feature
         self._background = background
         self._resolution = grid_resolution
-        self._scale = scale = ResponseScale(
-            decomposition.ensemble,
-            decomposition.players,
-            decomposition.n_players,
-            background,
-            view.source.response,
-            decomposition.weighting,
-        )
+        self._scale = scale = ResponseScale(decomposition, background, view.source.response)
         self._link = scale.link
         self._moments = Moments(background.weight / background.total)
         margins = decomposition.margins(background.bins, view.execution)
@@ -287,11 +280,10 @@ class ResponseEffects:
             {j: cell_axis(ensemble, v.used_features, bins[j][i]) for j, v in values.items()} for i in (0, 1)
         )
         grids = [[every[u[0]]] if len(u) == 1 else [knots[j] for j in u] for u in subsets]
-        n_cells = sum(float(np.prod([axis.n_cells for axis in axes])) for axes in grids)
-        n_margins = n_cells * self._background.n_rows * ensemble.n_outputs
-        free = [np.concatenate([axis.used_features for axis in axes]) for axes in grids if axes]
-        conditions = count_conditions(ensemble, free) * self._background.n_rows
-        warn_of_margins(n_margins, "H-squared on the response scale", conditions=conditions)
+        n_cells = [float(np.prod([axis.n_cells for axis in axes])) for axes in grids]
+        free = [np.concatenate([axis.used_features for axis in axes]) for axes in grids]
+        what = "H-squared on the response scale"
+        warn_of_grids(ensemble, self._background.n_rows, free, n_cells, what, joint=False)
         means = dict(
             zip(
                 subsets,

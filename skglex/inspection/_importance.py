@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from skglex._decomposition import (
     Explained,
-    component_means,
     explained,
+    means_by_feature_and_order,
     shapley_means,
+    strongest,
     sum_by_feature_and_order,
-    top_components,
 )
 from skglex.inspection._tables import as_table, label_columns
 
@@ -86,13 +86,11 @@ def component_importance(
     if k is not None and not (isinstance(k, Integral) and k >= 1):
         raise ValueError(f"k must be an integer of at least 1, or None; got {k!r}")
     view = explained(decomposer)
-    orders = view.listed.orders
     if by == "component":
-        chosen, means = _top(view, X, sample_weight, len(orders) if k is None else int(k))
-        names = view.component_names(view.listed, chosen)
-        return as_table(
-            {"component": names, "order": orders[chosen], **label_columns(view, "importance", means)}
-        )
+        sets, means = _top(view, X, sample_weight, None if k is None else int(k))
+        names = view.set_names(sets)
+        orders = np.array([len(members) for members in sets], dtype=np.int64)
+        return as_table({"component": names, "order": orders, **label_columns(view, "importance", means)})
     shares = _by_feature_and_order(view, X, sample_weight)
     n_features, n_orders, _ = shares.shape
     order = np.arange(1, n_orders + 1)
@@ -165,21 +163,21 @@ def _are_known(view: Explained, X: Any, sample_weight: Any) -> bool:
 
 
 def _top(
-    view: Explained, X: Any, sample_weight: Any, k: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return positions and importances of the k most important components."""
+    view: Explained, X: Any, sample_weight: Any, k: int | None
+) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
+    """Return the players and the importances of the k most important components, or of all."""
     if not _are_known(view, X, sample_weight):
-        return top_components(view.listed, view.weighted_rows(X, sample_weight), k, view.execution)
+        return strongest(view.decomposition, view.weighted_rows(X, sample_weight), k, view.execution)
     means = view.component_means()
     top = np.argsort(-means.sum(axis=1), kind="stable")[:k]
-    return top, means[top]
+    return [view.listed.sets[int(i)] for i in top], means[top]
 
 
 def _by_feature_and_order(view: Explained, X: Any, sample_weight: Any) -> NDArray[np.float64]:
     """Return the importances of shape (n_features, n_orders, n_outputs); see ``by="feature"`` above."""
     if _are_known(view, X, sample_weight):
-        means = view.component_means()
-    else:
-        background = view.weighted_rows(X, sample_weight)
-        means = component_means(view.listed, background, execution=view.execution)
-    return sum_by_feature_and_order(view.listed.sets, view.decomposition.n_players, means)
+        return sum_by_feature_and_order(
+            view.listed.sets, view.decomposition.n_players, view.component_means()
+        )
+    rows = view.weighted_rows(X, sample_weight)
+    return means_by_feature_and_order(view.decomposition, rows, view.execution)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -16,15 +16,17 @@ from sklearn.utils.validation import _check_sample_weight
 
 from skglex._decomposition import explained
 from skglex._fitted_model import FittedModel, read_model, takes_objects
-from skglex._input import as_numpy, check_rows, frame_names, is_frame
+from skglex._input import as_numpy, check_rows, frame_names, is_frame, is_text, raw_column
 from skglex._leaves import Background, LeafSum
 from skglex._mixed_rows import Link
 from skglex._prefit import resolve_estimator, tree_model
 from skglex._readers import require_reader
-from skglex._response import Response
+from skglex._response import Response, split_link
 from skglex._utils import Execution
 
 _MARGINS: WeakKeyDictionary[Any, tuple[bytes, NDArray[np.float64]]] = WeakKeyDictionary()
+# Links of models that add up probabilities.
+_OWN_PROBABILITIES = {"identity", "identity_multiclass", "probability", "clip"}
 # A model is read as a decomposer reads it by default.
 _HOW: dict[str, Any] = {"missing": np.nan, "survival": ("risk", None), "path_dependent": False}
 
@@ -82,6 +84,20 @@ class InspectedModel:
         """Return the names of the columns of X: x0, x1, ... for an array."""
         return frame_names(self.X) if is_frame(self.X) else [f"x{i}" for i in range(self.X.shape[1])]
 
+    def known_categories(self, positions: Sequence[int], kind: str) -> list[bool]:
+        """Return which columns are categorical if the user does not say so.
+
+        These are columns of texts and categories. Codes that the model splits as categories count too, where
+        scikit-learn's display can draw them: not for curves of rows, and not in a pair with a number.
+        """
+        texts = [is_text(raw_column(self.X, position)) for position in positions]
+        if kind != "average" or self.fitted.preprocess is not None:
+            return texts
+        grid = self.fitted.grid
+        codes = set(grid.features[grid.categorical].tolist())
+        either = [text or position in codes for text, position in zip(texts, positions)]
+        return either if all(either) else texts
+
     @property
     def response(self) -> Response:
         """Return what the margin means."""
@@ -107,6 +123,12 @@ class InspectedModel:
         if response_method == "decision_function" and response.without_margin is not None:
             raise ValueError(f"{response.without_margin}; use response_method='predict_proba'")
         if response_method == "decision_function":
+            on_link = split_link(response.link)[0] not in _OWN_PROBABILITIES
+            if not on_link and not hasattr(self.estimator, "decision_function"):
+                raise ValueError(
+                    f"the {type(self.fitted.model).__name__} has no decision_function: its trees add up to a "
+                    "probability, not to log-odds. Use response_method='predict_proba'"
+                )
             return partial(_decision, response)
         return partial(_probabilities, response)
 

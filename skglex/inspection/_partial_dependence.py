@@ -64,12 +64,14 @@ def partial_dependence(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the mean.
     categorical_features : array-like of bool, int or str, default=None
-        The columns that are categorical: a mask, positions or names. Their grid consists of all their values.
+        The columns that are categorical: a mask, positions or names. Their grid consists of all their values. None:
+        columns of text or categories, and those that the model splits as categories.
     feature_names : array-like of shape (n_features,), of str, default=None
         Names of the columns. None: those of the data frame, or x0, x1, ...
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        What is averaged for a classifier: the probabilities (``"auto"``), or the margin, also of models that have no
-        ``decision_function``. Of two classes only the second is there. For a regressor it is the prediction.
+        What is averaged for a classifier: the probabilities (``"auto"``), or the margin, which is the log-odds of a
+        boosting model. Forests add up probabilities, so ``"decision_function"`` raises an error for them. Of two
+        classes only the second is there. For a regressor it is the prediction.
     percentiles : tuple of float, default=(0.05, 0.95)
         The shares between which the grid lies.
     grid_resolution : int, default=100
@@ -172,7 +174,8 @@ def compute_dependence(
     X = model.X
     names = column_names_of(feature_names, model.names)
     positions = column_positions(features, names, X.columns if is_frame(X) else [])
-    categorical = categorical_columns(categorical_features, names, positions)
+    known = model.known_categories(positions, kind)
+    categorical = categorical_columns(categorical_features, names, positions, known)
     items: list[Any] = [features] if isinstance(features, (str, int, np.integer)) else list(features)
     items = positions if len(items) != len(positions) else items  # A mask is longer.
     values = [

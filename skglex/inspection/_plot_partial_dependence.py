@@ -57,7 +57,9 @@ def plot_partial_dependence(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the mean.
     categorical_features : array-like of bool, int or str, default=None
-        The columns that are categorical: a mask, positions or names. They are drawn as bars.
+        The columns that are categorical: a mask, positions or names. They are drawn as bars. None: columns of text or
+        categories, and those that the model splits as categories where bars can be drawn (``kind="average"``, and no
+        pair with a number).
     feature_names : array-like of shape (n_features,), of str, default=None
         Names of the columns. None: those of the data frame, or x0, x1, ...
     target : object, default=None
@@ -127,8 +129,17 @@ def plot_partial_dependence(
     labels = model.X.columns if is_frame(model.X) else []
     items = [item if isinstance(item, (tuple, list)) else (item,) for item in features]
     positions = [tuple(column_positions(item, names, labels)) for item in items]
-    categorical = [tuple(categorical_columns(categorical_features, names, found)) for found in positions]
     kinds = [kind] * len(items) if isinstance(kind, str) else list(kind)
+    if not items or len(kinds) != len(items):
+        raise ValueError(
+            f"kind has {len(kinds)} elements for {len(items)} features; there must be at least one of each"
+        )
+    categorical = [
+        tuple(
+            categorical_columns(categorical_features, names, found, model.known_categories(found, of_panel))
+        )
+        for found, of_panel in zip(positions, kinds)
+    ]
     _check_panels(items, positions, categorical, kinds)
     results = [
         compute_dependence(
@@ -168,10 +179,6 @@ def _check_panels(
     kinds: list[str],
 ) -> None:
     """Raise unless scikit-learn's display can draw every panel."""
-    if not items or len(kinds) != len(items):
-        raise ValueError(
-            f"kind has {len(kinds)} elements for {len(items)} features; there must be at least one of each"
-        )
     for item, found, is_categorical, kind in zip(items, positions, categorical, kinds):
         if len(found) > 2:
             raise ValueError(f"each entry in features must be one feature or a pair; got {item!r}")

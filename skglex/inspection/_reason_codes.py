@@ -18,7 +18,7 @@ from skglex._input import iter_binned, list_features
 from skglex._kept import KeptComponents, term_sum
 from skglex._kernels.reasons import pick_largest
 from skglex._leaves import Background
-from skglex._utils import row_chunks, warn_user
+from skglex._utils import row_chunks, suggest, warn_user
 from skglex.exceptions import RemainderWarning
 from skglex.inspection._tables import as_table
 
@@ -135,9 +135,7 @@ def _group(view: Explained, groups: Mapping[str, Sequence[Any]]) -> tuple[list[s
         for item in list_features(items, players, parameter="groups"):
             name = players[item] if isinstance(item, (int, np.integer)) else str(item)
             if name not in players:
-                raise ValueError(
-                    f"groups contains the unknown feature {item!r}. The features are {players[:20]}"
-                )
+                raise ValueError(f"groups contains the unknown feature {item!r}. {suggest(item, players)}")
             if name in owner:
                 raise ValueError(f"groups has the feature {name!r} twice. Pass it in one group")
             owner[name] = group

@@ -372,8 +372,8 @@ def resample_components(
     background : array-like, sparse matrix or data frame, default=None
         Rows over which features are averaged out, the same for all refits. None: X.
     grid : dict of str to array-like, default=None
-        Values of features at which components are evaluated instead of the bins of the model on all rows, for example
-        to compare several calls.
+        Values of features at which components are evaluated, for example to compare several calls. None: the bins of
+        the model on all rows.
     level : float, default=0.95
         Level of the bands.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def response_components(decomposer: GlexDecomposer, X: Any, max_interaction: int | None = 2) -> Any:
     """Compute the components of the model's response (probability, price, count) at rows.
 
-    They are the components of the response's own decomposition, not rescaled components of the margin: the intercept
-    is the mean response over the background, ``m_j`` is the partial dependence function of the response minus the
-    intercept, and so on. Features that do not interact in the margin may interact in the response.
+    The response is decomposed by itself; these are not components of the margin on another scale. The intercept is the
+    mean response over the background. ``m_j`` is the partial dependence function of the response minus the intercept,
+    and so on. Features that do not interact in the margin may interact in the response.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def response_components(decomposer: GlexDecomposer, X: Any, max_interaction: int
     Raises
     ------
     ValueError
-        The weights are path-dependent, ``max_interaction`` is not a positive integer, there are too many features for
-        all orders, or the response cannot be averaged (a custom objective, predicted labels).
+        The weights are path-dependent. Or ``max_interaction`` is not a positive integer. Or there are too many features
+        for all orders. Or the response cannot be averaged, as with a custom objective or predicted labels.
 
     Warns
     -----

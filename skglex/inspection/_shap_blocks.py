@@ -176,7 +176,8 @@ def iter_shap_interactions(
     view = explained(decomposer)
     n = len(view.groups.names)
     together = np.eye(n, dtype=bool)
-    for players in view.decomposition.path_sets.players:
+    path_sets = view.decomposition.path_sets
+    for players in np.split(path_sets.member, path_sets.ptr[1:-1]):
         together[np.ix_(players, players)] = True
     pairs = np.argwhere(np.triu(together))
     for rows, part in _blocks(X, n * n * view.decomposition.n_outputs, block_rows):

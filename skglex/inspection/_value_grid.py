@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats.mstats import mquantiles
 
 from skglex._input import categories_and_codes, raw_column
+from skglex._utils import suggest
 
 
 def column_names_of(given: Any, names: list[str]) -> list[str]:
@@ -45,7 +46,9 @@ def column_positions(features: Any, names: list[str], labels: Any) -> list[int]:
         if isinstance(item, str):
             known = names if item in names else [str(label) for label in labels]
             if item not in known:
-                raise ValueError(f"features contains {item!r}, which is no column of X: {names[:20]}")
+                raise ValueError(
+                    f"features contains {item!r}, which is no column of X. {suggest(item, known, 'columns')}"
+                )
             out.append(known.index(item))
         elif isinstance(item, (int, np.integer)) and 0 <= item < len(names):
             out.append(int(item))
@@ -58,10 +61,15 @@ def column_positions(features: Any, names: list[str], labels: Any) -> list[int]:
     return out
 
 
-def categorical_columns(categorical: Any, names: list[str], positions: Sequence[int]) -> list[bool]:
-    """Return which of the columns a user marks as categorical, by position, by name or by a mask of all columns."""
+def categorical_columns(
+    categorical: Any, names: list[str], positions: Sequence[int], known: list[bool]
+) -> list[bool]:
+    """Return which of the columns a user marks as categorical, by position, by name or by a mask of all columns.
+
+    Without marks it is those that are ``known`` to be.
+    """
     if categorical is None:
-        return [False] * len(positions)
+        return known
     given = np.asarray(categorical)
     if not given.size:
         raise ValueError("categorical_features is empty. Pass None if there are no categorical features")
@@ -79,7 +87,9 @@ def categorical_columns(categorical: Any, names: list[str], positions: Sequence[
     chosen = set()
     for item in given.tolist():
         if isinstance(item, str) and item not in names:
-            raise ValueError(f"categorical_features contains {item!r}, which is no column of X: {names[:20]}")
+            raise ValueError(
+                f"categorical_features contains {item!r}, which is no column of X. {suggest(item, names, 'columns')}"
+            )
         chosen.add(names.index(item) if isinstance(item, str) else item)
     return [position in chosen for position in positions]
 

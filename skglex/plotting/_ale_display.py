@@ -98,7 +98,7 @@ class AleDisplay(PanelsDisplay):
         scale : {"margin", "response"}, default="margin"
             The effect on the margin, or on the response (probability, price, count).
         order : dict of str to list, default=None
-            The categories of each categorical feature in the order in which they are accumulated and drawn.
+            The categories of each categorical feature, in the order of the curve.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows X.
         output : object, default=None

@@ -75,11 +75,11 @@ class ComponentDisplay(PanelsDisplay):
         cls,
         decomposer: Any,
         features: Any = None,
+        X: Any = None,
         *,
         k: int = 6,
         output: Any = None,
         scale: str = "margin",
-        X: Any = None,
         subsample: int = 200,
         missing: str | bool = "auto",
         background: bool = True,
@@ -99,6 +99,11 @@ class ComponentDisplay(PanelsDisplay):
             A component: its name, the tuple of its features, or the component itself. A list of components is drawn
             as a grid. ``("hr", "temp")`` is the interaction, ``["hr", "temp"]`` are the two main effects. None: the
             ``k`` strongest components of up to three features.
+        X : array-like or data frame of shape (n_samples, n_features), default=None
+            Rows that are drawn as points. 50 or more rows also set the range of the axes, and name the levels of
+            numeric features. If a numeric feature has only integer values in X, the borders of its bins are drawn
+            half-way between integers. None: the axes reach as far as the background, and levels are named by their
+            thresholds.
         k : int, default=6
             Number of components if ``features`` is None.
         output : object, default=None
@@ -106,11 +111,6 @@ class ComponentDisplay(PanelsDisplay):
         scale : {"margin", "response"}, default="margin"
             ``"response"``: draw components of the model's own response (probability, price, count), averaged over the
             background. If both features of a map have many bins, it is computed at quantiles of them.
-        X : array-like or data frame of shape (n_samples, n_features), default=None
-            Rows that are drawn as points. 50 or more rows also set the range of the axes, and name the levels of
-            numeric features. If a numeric feature has only integer values in X, the borders of its bins are drawn
-            half-way between integers. None: the axes reach as far as the background, and levels are named by their
-            thresholds.
         subsample : int, default=200
             Draw at most that many rows of X; 0 draws none.
         missing : {"auto", True, False}, default="auto"
@@ -161,10 +161,10 @@ class ComponentDisplay(PanelsDisplay):
         cls,
         decomposers: Any,
         features: Any = None,
+        X: Any = None,
         *,
         k: int = 6,
         output: Any = None,
-        X: Any = None,
         missing: str | bool = "auto",
         background: bool = True,
         same_scale: bool = True,
@@ -182,24 +182,14 @@ class ComponentDisplay(PanelsDisplay):
             should have the same background.
         features : str, or list of str, default=None
             Features whose main effects are drawn. None: the ``k`` strongest of the first model.
+        X : array-like or data frame of shape (n_samples, n_features), default=None
+            Rows that set the range of the axes and name the levels of numeric features. They are not drawn.
         k : int, default=6
             Number of main effects if ``features`` is None.
         output : object, default=None
-            The class, or the name or position of the output. Required if the models have several outputs.
-        X : array-like or data frame of shape (n_samples, n_features), default=None
-            Rows that set the range of the axes and name the levels of numeric features.
-        missing : {"auto", True, False}, default="auto"
-            Whether to draw the bin of missing values. ``"auto"`` draws it if the background or X has missing values.
-        background : bool, default=True
-            Draw the histogram of the background along the bottom.
-        same_scale : bool, default=True
-            Use one margin scale for all panels.
-        n_cols : int, default=2
-            Number of panels per row.
-        target, units : str, default=None
-            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
-        ax : matplotlib Axes, or array of Axes, default=None
-            Axes to draw on. None: a new figure.
+            The class, or the name or position of the output. Required if the model has several outputs.
+        missing, background, same_scale, n_cols, target, units, ax : object
+            As in `from_decomposer`, with the same defaults.
 
         Returns
         -------
@@ -231,10 +221,10 @@ class ComponentDisplay(PanelsDisplay):
         cls,
         result: Any,
         features: Any = None,
+        X: Any = None,
         *,
         simultaneous: bool = False,
         output: Any = None,
-        X: Any = None,
         missing: str | bool = "auto",
         background: bool = True,
         same_scale: bool = True,
@@ -253,24 +243,14 @@ class ComponentDisplay(PanelsDisplay):
             The result of `skglex.inspection.resample_components`.
         features : str, tuple, Component, or list of these, default=None
             The components. None: all that were resampled.
+        X : array-like or data frame of shape (n_samples, n_features), default=None
+            Rows that set the range of the axes and name the levels of numeric features. They are not drawn.
         simultaneous : bool, default=False
             Draw the band in which all values of a component lie together, instead of the interval of each value.
         output : object, default=None
             The class, or the name or position of the output. Required if the model has several outputs.
-        X : array-like or data frame of shape (n_samples, n_features), default=None
-            Rows that set the range of the axes and name the levels of numeric features.
-        missing : {"auto", True, False}, default="auto"
-            Whether to draw the bin of missing values. ``"auto"`` draws it if the background or X has missing values.
-        background : bool, default=True
-            Draw the histogram of the background along the bottom.
-        same_scale : bool, default=True
-            Use one margin scale for all panels.
-        n_cols : int, default=2
-            Number of panels per row.
-        target, units : str, default=None
-            Name and unit of the target, for labels. None: the kind of the margin ("prediction", "log-odds", ...).
-        ax : matplotlib Axes, or array of Axes, default=None
-            Axes to draw on. None: a new figure.
+        missing, background, same_scale, n_cols, target, units, ax : object
+            As in `from_decomposer`, with the same defaults.
 
         Returns
         -------

@@ -272,7 +272,7 @@ class ImportanceDisplay:
             )
         if legend_inside:
             # The user may give the axes a title, where the legend would be.
-            self.ax_.legend(loc="lower right", fontsize="small")
+            self.ax_.legend(loc="lower right", fontsize="small", frameon=False)
         else:
             legend_above(self.ax_, *self.ax_.get_legend_handles_labels(), room=72 * width_of_bars(self.ax_))
 

@@ -56,15 +56,15 @@ def make_models_panel(
         values = np.zeros(axis.n_cells) if curve is None else curve[next(found)]
         parts.append(x.summarize(values, 0))
     kind = "grouped bars" if x.levels else "lines"
-    return Panel(axis.feature, kind, (x, _models_view(list(decomposers))), np.column_stack(parts))
+    return Panel(axis.feature, kind, (x, view_names("model", list(decomposers))), np.column_stack(parts))
 
 
-def _models_view(names: list[str]) -> AxisView:
-    """Return the models as the levels of an axis."""
+def view_names(feature: str, names: list[str]) -> AxisView:
+    """Return names, such as those of models or times, as the levels of an axis."""
     n = len(names)
     shares = np.ones(n) / n
     axis = AxisCells(
-        "model",
+        feature,
         np.empty(0, np.int64),
         np.empty((0, n), np.int64),
         shares,

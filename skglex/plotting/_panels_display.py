@@ -11,7 +11,7 @@ from skglex.plotting._panels import Panel
 from skglex.plotting._style import Names, plain_text, require_matplotlib
 
 # Width and height of one of several panels, in inches: two of them beside each other are readable on a phone.
-_PANEL = 2.8, 2.6
+PANEL = 2.8, 2.6
 
 
 class PanelsDisplay:
@@ -104,12 +104,12 @@ class PanelsDisplay:
             width, height = room_for_labels(self.panels[0], wide)
             return wide + width, 3.6 + height
         bar = 0.7 if any(panel.kind == "map" for panel in self.panels) else 0.0
-        rooms = np.array([room_for_labels(panel, _PANEL[0]) for panel in self.panels])
+        rooms = np.array([room_for_labels(panel, PANEL[0]) for panel in self.panels])
         # All panels get the same size inside, so that a row or a column takes the room of its longest labels.
         row, column = np.divmod(np.arange(len(rooms)), n_cols)
         width = sum(rooms[column == i, 0].max() for i in range(n_cols))
         height = sum(rooms[row == i, 1].max() for i in range(n_rows))
-        return _PANEL[0] * n_cols + width + bar, _PANEL[1] * n_rows + height
+        return PANEL[0] * n_cols + width + bar, PANEL[1] * n_rows + height
 
     def _make_axes(self, ax: Any, n_cols: int) -> None:
         n = len(self.panels)

@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from skglex._decomposition import Explained, cells_of_component, component_values, explained, top_components
 from skglex.plotting._axis_view import AxisView, view_axis
-from skglex.plotting._draw import draw_background, draw_scale, step_line
+from skglex.plotting._draw import legend_above, set_margin_limits
+from skglex.plotting._merged_axes import view_names
+from skglex.plotting._panels import Panel
+from skglex.plotting._panels_display import PANEL, PanelsDisplay
 from skglex.plotting._style import (
     COLOURS,
     LINE_STYLES,
@@ -40,7 +43,7 @@ class SurvivalDisplay:
     curves : ndarray of shape (n_panels, n_curves, n_times)
         Values of the components of every row. For a feature: one panel, and the values of each bin as a curve.
     names : list of str
-        Names of the curves.
+        Names of the components; for a feature, of the times.
     panel_names : list of str
         Names of the panels.
     label : str
@@ -135,8 +138,9 @@ class SurvivalDisplay:
         if (X is None) == (feature is None):
             raise ValueError("pass either rows X or a feature, for curves over time or for a main effect")
         if feature is None:
-            curves, names = _curves_of_rows(view, view.as_rows(X), k)
-            panel_names = [f"row {i}" for i in range(len(curves))]
+            rows = view.as_rows(X)
+            curves, names = _curves_of_rows(view, rows, k)
+            panel_names = [f"row {i}" for i in getattr(rows, "index", range(len(curves)))]
             return cls(known, curves, names, panel_names, label=label).plot(ax=ax)
         at = _chosen_times(known, times)
         component = decomposer[(feature,)]
@@ -144,7 +148,7 @@ class SurvivalDisplay:
         values = component_values(view, component, [axis])
         seen = view_axis(axis, None, "auto", np.abs(values).mean(axis=1) * axis.shares)
         lines = np.array([seen.summarize(values[:, t], 0) for t in at])
-        names = [f"time {number(known[t])}" for t in at]
+        names = [number(known[t]) for t in at]
         return cls(known[at], lines.T[None], names, [axis.feature], label=label, view=seen).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> SurvivalDisplay:
@@ -160,21 +164,51 @@ class SurvivalDisplay:
         SurvivalDisplay
             The display, with the figure and axes as attributes.
         """
-        plt = require_matplotlib()
+        if self.view is not None:
+            kind = "grouped bars" if self.view.levels else "lines"
+            views = self.view, view_names("time", self.names)
+            panel = Panel(self.view.feature, kind, views, self.curves[0])
+            drawn = PanelsDisplay([panel], label=f"the {self.label}").plot(ax=ax)
+            self.figure_, self.axes_, self.ax_ = drawn.figure_, drawn.axes_, drawn.ax_
+            return self
+        names = Names()
+        self._make_axes(ax)
+        for panel_ax, title, curves in zip(self.axes_, self.panel_names, self.curves):
+            self._draw_row(panel_ax, curves, names)
+            panel_ax.set_title(plain_text(title), loc="left", fontsize="medium")
+            panel_ax.set_xlabel("time")
+        totals = self.curves.sum(axis=1, keepdims=True)
+        both = np.concatenate([self.curves, totals], axis=1)
+        low, high = min(float(both.min()), 0.0), max(float(both.max()), 0.0)
+        for panel_ax in self.axes_:
+            spec = panel_ax.get_subplotspec()
+            first = ax is not None or spec is None or spec.is_first_col()
+            label = f"effect on the {self.label}" if first else ""
+            set_margin_limits(panel_ax, low, high, label=label, background=False)
+        handles, labels = self.ax_.get_legend_handles_labels()
+        if ax is None:
+            style = {"frameon": False, "fontsize": "small", "handlelength": 1.2, "columnspacing": 0.9}
+            longest = max(map(len, labels))
+            n_cols = max(1, int(self.figure_.get_figwidth() * 72 / (4.8 * longest + 24)))
+            self.figure_.legend(handles, labels, loc="outside upper left", ncols=n_cols, **style)
+            names.explain(self.figure_)
+        else:
+            legend_above(self.ax_, handles, labels, title=plain_text(self.panel_names[0]))
+        return self
+
+    def _make_axes(self, ax: Any) -> None:
+        """Make a figure with a panel per row, or take the axes that the user passed."""
         n = len(self.panel_names)
         if ax is None:
-            n_rows = -(-n // 3)
-            figure, axes = plt.subplots(
-                n_rows,
-                min(n, 3),
-                figsize=(1.2 + 3.6 * min(n, 3), 3.2 * n_rows),
-                squeeze=False,
-                sharey=True,
-                layout="constrained",
+            n_cols = min(n, 2)
+            n_rows = -(-n // n_cols)
+            size = (5.0, 4.0) if n == 1 else (PANEL[0] * n_cols + 0.4, PANEL[1] * n_rows + 0.5)
+            figure, axes = require_matplotlib().subplots(
+                n_rows, n_cols, figsize=size, squeeze=False, layout="constrained"
             )
-            self.axes_ = np.ravel(axes)[:n]
-            for unused in np.ravel(axes)[n:]:
+            for unused in axes.ravel()[n:]:
                 figure.delaxes(unused)
+            self.axes_ = axes.ravel()[:n]
         else:
             self.axes_ = np.ravel(ax)
             if len(self.axes_) != n:
@@ -182,45 +216,22 @@ class SurvivalDisplay:
                     f"ax has {len(self.axes_)} axes, but there are {n} panels. Pass one for each"
                 )
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
-        names = Names()
-        draw = self._draw_rows if self.view is None else self._draw_feature
-        draw(names)
-        for panel_ax in self.axes_:
-            remove_frame(panel_ax)
-            panel_ax.axhline(0, color="0.5", lw=0.8, zorder=1)
-        self.ax_.set_ylabel(f"effect on the {self.label}")
-        self.axes_[-1].legend(fontsize="small", frameon=False)
-        names.explain(self.figure_)
-        return self
 
-    def _draw_rows(self, names: Names) -> None:
-        for panel_ax, title, curves in zip(self.axes_, self.panel_names, self.curves):
-            for i, (name, curve) in enumerate(zip(self.names, curves)):
-                style = {
-                    "color": COLOURS[i % len(COLOURS)],
-                    "ls": LINE_STYLES[i // len(COLOURS) % 4],
-                    "lw": 2,
-                }
-                panel_ax.step(self.times, curve, where="post", label=names.write_product(name), **style)
-            total = curves.sum(axis=0)
-            panel_ax.step(self.times, total, where="post", label="all together", color="black", lw=1, ls=":")
-            panel_ax.set_title(plain_text(title), loc="left", fontsize="medium")
-            panel_ax.set_xlabel("time")
-
-    def _draw_feature(self, names: Names) -> None:
-        from matplotlib import colormaps
-
-        view = self.view
-        assert view is not None
-        colours = colormaps["viridis"](np.linspace(0.1, 0.85, len(self.names)))
-        for name, values, colour in zip(self.names, self.curves[0].T, colours):
-            if view.levels:
-                self.ax_.plot(np.arange(len(values)), values, "o-", color=colour, label=name)
+    def _draw_row(self, ax: Any, curves: NDArray[np.float64], names: Names) -> None:
+        """Draw the curves of one row; the last step is as long as the one before it, so that it can be seen."""
+        times = np.append(self.times, 2 * self.times[-1] - self.times[-2]) if len(self.times) > 1 else None
+        for i, (name, curve) in enumerate(zip([*self.names, "all together"], [*curves, curves.sum(axis=0)])):
+            style: dict[str, Any] = {"color": COLOURS[i % (len(COLOURS) - 1)], "lw": 2}
+            style["ls"] = LINE_STYLES[i // (len(COLOURS) - 1) % len(LINE_STYLES)]
+            if i == len(self.names):
+                style = {"color": "black", "lw": 1.2, "ls": ":"}
+            label = names.write_product(name)
+            if times is None:
+                ax.plot(self.times, curve, "o", label=label, color=style["color"])
             else:
-                step_line(self.ax_, view, values, color=colour, label=name)
-        draw_scale(self.ax_, view, "x", names)
-        self.ax_.set_xlim(view.borders[0], view.end)
-        draw_background(self.ax_, view)
+                ax.stairs(curve, times, baseline=None, label=label, **style)
+        remove_frame(ax)
+        ax.axhline(0, color="0.5", lw=0.8, zorder=1)
 
 
 def _times_of(view: Explained) -> tuple[NDArray[np.float64], str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from skglex._decomposition import Explained, explained, margin_label, row_values
 from skglex._input import take_rows
 from skglex._response import on_response, split_link
+from skglex._utils import warn_user
 from skglex.plotting._bars import LINE, finish_bar_axes, make_bar_axes
 from skglex.plotting._style import (
     NEGATIVE,
@@ -64,7 +65,7 @@ class WaterfallDisplay:
     >>> X = X[["hr", "temp", "workingday"]]
     >>> model = XGBRegressor(n_estimators=20, max_depth=3).fit(X, y)
     >>> decomposer = GlexDecomposer(model).fit(X)
-    >>> display = WaterfallDisplay.from_decomposer(decomposer, X[8:])
+    >>> display = WaterfallDisplay.from_decomposer(decomposer, X, row=8)
     >>> display.names[0]
     'hr = 8, workingday = 0'
     >>> bool(abs(display.intercept + display.values.sum() - model.predict(X[8:9])[0]) < 1e-3)
@@ -101,6 +102,7 @@ class WaterfallDisplay:
         decomposer: Any,
         X: Any,
         *,
+        row: int | None = None,
         output: Any = None,
         scale: str = "margin",
         k: int = 10,
@@ -115,7 +117,9 @@ class WaterfallDisplay:
         decomposer : GlexDecomposer or StoredComponents
             A fitted decomposer, or components that were loaded from a file.
         X : array-like or data frame of shape (n_samples, n_features)
-            The first row is drawn. The title says which row it is.
+            The row to draw, or several rows of which ``row`` chooses one. The title says which row it is.
+        row : int, default=None
+            Position of the row in X. None: X has one row.
         output : object, default=None
             The class, or the name or position of the output. Required if the model has several outputs.
         scale : {"margin", "response"}, default="margin"
@@ -139,13 +143,15 @@ class WaterfallDisplay:
         require_matplotlib()
         view = explained(decomposer)
         position = view.output_position(output, "output", scale=scale)
-        row = take_rows(view.as_rows(X), np.array([0]))
-        bins = view.fitted.bins(view.check(row), view.execution)
+        rows = view.as_rows(X)
+        chosen = _choose(row, rows.shape[0], "X")
+        shown_row = take_rows(rows, np.array([chosen]))
+        bins = view.fitted.bins(view.check(shown_row), view.execution)
         parts = _parts_of_response(view, bins) if on_response(scale) else _parts_of_margin(view, bins)
         values, intercept = parts.values[position], float(parts.intercept[position])
         remainder = float(parts.total[position] - intercept - values.sum())
         shown, others = _largest(values, k)
-        texts = _describe(view, row)
+        texts = _describe(view, shown_row)
         names = [_AND.join(texts[name] for name in view.features_of(parts.sets[i])) for i in shown]
         steps = values[shown].tolist()
         if len(others):
@@ -166,7 +172,7 @@ class WaterfallDisplay:
             np.array(steps),
             intercept,
             label=label,
-            title=f"row {row.index[0]}" if hasattr(row, "index") else "row 0",
+            title=f"row {shown_row.index[0] if hasattr(shown_row, 'index') else chosen}",
             response=response,
         )
         return display.plot(ax=ax)
@@ -175,7 +181,7 @@ class WaterfallDisplay:
     def from_contrast(
         cls,
         result: Any,
-        row: int = 0,
+        row: int | None = None,
         *,
         output: Any = None,
         k: int = 10,
@@ -189,8 +195,8 @@ class WaterfallDisplay:
         ----------
         result : Contrast
             The result of `skglex.inspection.contrast`.
-        row : int, default=0
-            Position of the pair.
+        row : int, default=None
+            Position of the pair. None: there is only one.
         output : object, default=None
             The class, or the name or position of the output. Required if the model has several outputs.
         k : int, default=10
@@ -209,6 +215,7 @@ class WaterfallDisplay:
         view = explained(result.decomposer)
         position = view.output_position(output, "output")
         n_rows, n_features = result.values.shape[:2]
+        row = _choose(row, n_rows, "the contrast")
         values = result.values.reshape(n_rows, n_features, view.n_outputs)[row, :, position]
         shown, others = _largest(values, k)
         here, there = (
@@ -273,6 +280,25 @@ class WaterfallDisplay:
         if own_figure:
             names.explain(self.figure_)
         return self
+
+
+def _choose(row: int | None, n_rows: int, what: str) -> int:
+    """Return the position of the row to draw; warn if the user has not chosen one of several."""
+    if n_rows == 0:
+        raise ValueError(f"{what} has no rows. Pass the row to draw")
+    if row is None:
+        if n_rows > 1:
+            warn_user(
+                f"{what} has {n_rows:,} rows, and a waterfall draws one: the first. Choose it with row=0, another with "
+                "row=5. From version 0.4 on, this is an error",
+                FutureWarning,
+            )
+        row = 0
+    if not isinstance(row, (int, np.integer)) or not -n_rows <= row < n_rows:
+        raise ValueError(
+            f"row must be a position from 0 to {n_rows - 1}, since {what} ends there; got {row!r}"
+        )
+    return int(row) % n_rows
 
 
 def _label_step(names: Names, parts: list[str]) -> str:

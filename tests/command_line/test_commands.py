@@ -68,6 +68,8 @@ def test_several_outputs_have_columns_of_their_own(files, run, tmp_path):
     found = pd.read_csv(tmp_path / "s.csv")
     names = ["intercept", "age", "zone", "margin"]
     assert list(found) == [f"{label}__{name}" for label in range(3) for name in names]
+    shown = run("shap", tmp_path / "three.json", "rows.csv").out.split("\n\n")
+    assert [table.split()[1] for table in shown] == [f"{label}__intercept" for label in range(3)]
     margin = found[[f"{label}__margin" for label in range(3)]]
     assert_allclose(margin, model.predict(X, output_margin=True), rtol=0, atol=1e-6)
     assert (
@@ -220,8 +222,11 @@ def test_report(run, tmp_path):
         "--sample",
         150,
     ]
-    done = run("report", "wrapper.json", "rows.csv", "-o", path, *options, "--max-rows", 20)
+    done = run(
+        "report", "wrapper.json", "rows.csv", "-o", path, *options, "--max-rows", 20, "--keep", "id,sex"
+    )
     assert done.code == 0, done.err
+    assert '"kept":[{"name":"id","isNumber":true,"values":[1' in path.read_text(encoding="utf-8")
     assert done.err.splitlines()[-1].startswith(f"skglex: wrote {path} (")
     assert "<title>A shop" in path.read_text(encoding="utf-8")
     done = run("report", "pipeline.joblib.gz", "rows.csv", "-o", path, "--trust", "--compare", "rows.csv")
@@ -247,7 +252,14 @@ def test_texts_of_classes_become_numbers(files, run, tmp_path):
     files.frame.assign(bought=files.frame["bought"].map({0: "no", 1: "yes"})).to_csv(
         tmp_path / "r.csv", index=False
     )
-    options = ["-o", tmp_path / "report.html", "--target", "bought"]
-    done = run("report", "wrapper.json", tmp_path / "r.csv", *options)
+    page = tmp_path / "report.html"
+    done = run("report", "wrapper.json", tmp_path / "r.csv", "-o", page, "--target", "bought")
     assert done.code == 0, done.err
     assert "bought takes 'no' as 0, 'yes' as 1" in done.err
+    content = page.read_text(encoding="utf-8")
+    assert '"outputs":["yes"]' in content
+    assert '"targetLabels":["no","yes"]' in content
+    # A model of numbers has no classes to name, but its score needs numbers too.
+    done = run("report", "boosting.pkl", tmp_path / "r.csv", "-o", page, "--target", "bought", "--trust")
+    assert done.code == 0, done.err
+    assert '"task":"regression"' in page.read_text(encoding="utf-8")

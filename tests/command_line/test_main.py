@@ -49,7 +49,13 @@ def test_help_without_a_command(run):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["frobnicate"], "invalid choice"),
+        (["frobnicate"], "there is no command 'frobnicate'. The commands are 'report', 'summary'"),
+        (["sumary"], "there is no command 'sumary'. Did you mean 'summary'? See skglex --help"),
+        (
+            ["shap", "rows.csv", "booster.ubj", "-q"],
+            "rows.csv is no model that skglex can read: it is a table. The model comes first",
+        ),
+        (["shap", "a", "b", "--top", "3"], "unrecognized arguments: --top 3. See skglex shap --help"),
         (["shap"], "MODEL, DATA. See skglex shap --help"),
         (["shap", "a", "b", "--sample", "0"], "a whole number of at least 1, got '0'"),
         (["report", "a", "b", "--max-rows", "-1"], "--max-rows"),

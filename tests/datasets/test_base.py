@@ -98,6 +98,26 @@ def test_adult_dtypes_are_shared_by_the_parts():
     assert "?" not in train["workclass"].cat.categories
 
 
+def test_adult_arrays_without_pandas(no_pandas):
+    bunch = load_adult(subset="test", as_frame=False)
+    assert (bunch.frame, bunch.data.shape, bunch.data.dtype) == (None, (16_281, 14), np.float64)
+    assert set(bunch.target) == {"<=50K", ">50K"}
+    assert len(bunch.categories) == 8
+
+
+def test_adult_arrays_equal_frame():
+    X, y = load_adult(as_frame=False, return_X_y=True)
+    categories = load_adult(as_frame=False).categories
+    frame, target = load_adult(return_X_y=True)
+    for position, name in enumerate(frame):
+        column = frame[name]
+        if name in categories:
+            assert column.cat.categories.tolist() == categories[name]
+            column = column.cat.codes.replace(-1, np.nan)
+        np.testing.assert_array_equal(X[:, position], column)
+    np.testing.assert_array_equal(y, target)
+
+
 def test_adult_unknown_subset():
     with pytest.raises(ValueError, match=r"subset must be one of .*'train'.*, but got 'valid'"):
         load_adult(subset="valid")

@@ -15,11 +15,13 @@ from skglex._input import bin_all
 from skglex._leaves import LeafSum
 from skglex._utils import budgets
 from skglex.datasets import load_bike_sharing
-from skglex.inspection import interaction_strength
+from skglex.inspection import component_importance, contrast, interaction_strength
 from tests.support.hand_built import hand_built, scale_of, to_treelite
 from tests.support.oracles import check_game, subsets, total
 
 WEIGHTINGS = ["empirical", "path_dependent"]
+# Sums of 101 leaves with values of about 1.
+CLOSE = {"rtol": 0, "atol": 1e-12}
 # All sums, the forest's too, are in float64, of values up to about 1,000 from some 10,000 leaves.
 EXACT = {"rtol": 0, "atol": 1e-8}
 
@@ -141,60 +143,205 @@ def test_at_most_64_features_on_a_path():
     assert np.allclose(decomposer.shap_values(X).sum(axis=1), y - mean, **EXACT)
 
 
-def path_dependent_shap_values(model, X):
-    """Integrate the gradient of each leaf's multilinear extension along the diagonal, with more nodes than needed.
+N_WIDE = 100
 
-    A feature is met with probability t, and else follows the cover ratios (Owen, Multilinear extensions of games).
+
+@pytest.fixture(scope="module")
+def chain():
+    """Train a tree with one path of 100 features; rows and background rows leave it at up to a few of them."""
+    rng = np.random.default_rng(0)
+    X, y = np.eye(N_WIDE + 1)[:, :N_WIDE], rng.normal(size=N_WIDE + 1)
+    tree = DecisionTreeRegressor(random_state=0).fit(X, y)
+    assert tree.get_depth() == N_WIDE
+    return tree, np.vstack([X, rng.random((60, N_WIDE)) < 0.02]).astype(float)
+
+
+def leaf_games(model, X, background):
+    """Yield for each leaf its value, what each row meets, and what each background row meets; with shares.
+
+    Without a background, there is one row instead of it: the cover ratios.
     """
-    tree, (nodes, weights) = model.tree_, np.polynomial.legendre.leggauss(120)
-    t, values = (nodes + 1)[:, None] / 2, np.zeros(X.shape)
+    tree = model.tree_
 
-    def descend(node, ratio, met):
+    def descend(node, met, averaged):
         if tree.feature[node] < 0:
-            factors = t[:, :, None] * met + (1 - t)[:, :, None] * ratio  # nodes x rows x features
-            for i in np.flatnonzero(ratio != 1):
-                rest = np.delete(factors, i, axis=2).prod(axis=2)
-                values[:, i] += tree.value[node, 0, 0] * (met[:, i] - ratio[i]) * (weights @ rest) / 2
+            yield tree.value[node, 0, 0], met, averaged
             return
-        f, left = tree.feature[node], X[:, tree.feature[node]] <= tree.threshold[node]
-        for child, goes in ((tree.children_left[node], left), (tree.children_right[node], ~left)):
-            cover = tree.n_node_samples[child] / tree.n_node_samples[node]
-            there = met.copy()
-            there[:, f] *= goes
-            descend(child, np.where(np.arange(X.shape[1]) == f, ratio * cover, ratio), there)
+        f = tree.feature[node]
+        for child, left in ((tree.children_left[node], True), (tree.children_right[node], False)):
+            there, rest = met.copy(), averaged.copy()
+            there[:, f] *= (X[:, f] <= tree.threshold[node]) == left
+            if background is None:
+                rest[:, f] *= tree.n_node_samples[child] / tree.n_node_samples[node]
+            else:
+                rest[:, f] *= (background[:, f] <= tree.threshold[node]) == left
+            yield from descend(child, there, rest)
 
-    descend(0, np.ones(X.shape[1]), np.ones(X.shape))
-    return values
+    yield from descend(
+        0, np.ones(X.shape), np.ones((1 if background is None else len(background), X.shape[1]))
+    )
+
+
+def plain_components(model, X, background, sets):
+    """A leaf's game is a mean of products, so its component of S is a product of differences, times the rest."""
+    out = np.zeros((len(sets), len(X)))
+    for value, met, averaged in leaf_games(model, X, background):
+        for i, members in enumerate(sets):
+            members = list(members)
+            gain = (met[:, None, members] - averaged[None, :, members]).prod(axis=2)
+            rest = np.delete(averaged, members, axis=1).prod(axis=1)
+            out[i] += value * (gain @ rest) / len(averaged)
+    return out
+
+
+def plain_orders(model, X, background, n_orders):
+    """The sum of all components of order q is the coefficient of t^q of prod_j r_j + t (a_j - r_j)."""
+    out = np.zeros((n_orders, len(X)))
+    for value, met, averaged in leaf_games(model, X, background):
+        polynomial = np.zeros((n_orders + 1, len(X), len(averaged)))
+        polynomial[0] = 1
+        for j in range(X.shape[1]):
+            r, gain = averaged[None, :, j], met[:, None, j] - averaged[None, :, j]
+            polynomial[1:] = polynomial[1:] * r + polynomial[:-1] * gain
+            polynomial[0] *= r
+        out += value * polynomial[1:].mean(axis=2)
+    return out
+
+
+def plain_shapley(model, X, background):
+    """Integrate the derivatives of each leaf's multilinear extension along the diagonal.
+
+    A feature follows the row with probability t, else the background (Owen, Multilinear extensions of games). 50 nodes
+    are exact for polynomials of degree 99.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(50)
+    t, n = (nodes + 1) / 2, X.shape[1]
+    values, pairs = np.zeros((len(X), n)), np.zeros((len(X), n, n))
+    for value, met, averaged in leaf_games(model, X, background):
+        for r, a in enumerate(met):
+            for b in averaged:
+                i = np.flatnonzero(a != b)
+                if not np.delete(b, i).all():
+                    continue
+                gain, factor = (a - b)[i], t[:, None] * a[i] + (1 - t[:, None]) * b[i]
+                before = np.cumprod(np.hstack([np.ones((50, 1)), factor]), axis=1)
+                for x in range(len(i)):
+                    after = np.cumprod(np.hstack([before[:, x : x + 1], factor[:, x + 1 :]]), axis=1)
+                    rest = np.cumprod(np.hstack([np.ones((50, 1)), factor[:, :x:-1]]), axis=1)[:, ::-1]
+                    scale = value * gain[x] * weights / len(averaged) / 2
+                    values[r, i[x]] += scale @ (before[:, x] * rest[:, 0])
+                    pairs[r, i[x], i[x + 1 :]] += scale / 2 @ (after[:, :-1] * rest[:, 1:]) * gain[x + 1 :]
+    pairs += pairs.swapaxes(1, 2)
+    pairs[:, range(n), range(n)] = values - pairs.sum(axis=2)
+    return values, pairs
+
+
+def plain_background(weighting, background):
+    """Return the background of `leaf_games`."""
+    return background if weighting == "empirical" else None
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
-def test_paths_of_more_features_than_a_mask_has_bits(weighting):
-    """Single components, partial dependence, removal and walks along trees need no subsets of a path's features."""
-    X, y = np.eye(101)[:, :100], np.random.default_rng(0).normal(size=101)
-    tree = DecisionTreeRegressor(random_state=0).fit(X, y)
-    decomposer = GlexDecomposer(tree, weighting=weighting).fit(X)
-    main, other = (decomposer[name].evaluate(X) for name in ("x3", "x70"))
-    both = decomposer["x70", "x3"].evaluate(X)
-    parts = decomposer.intercept_ + main + other + both
-    assert np.allclose(decomposer.partial_dependence(["x3", "x70"], X), parts, **EXACT)
+@pytest.mark.parametrize("cells", [None, 0], ids=["tables", "streamed"])
+def test_components_of_long_paths(chain, weighting, cells, monkeypatch):
+    """Components of few features need no set of all features of a path."""
+    if cells is not None:
+        monkeypatch.setattr(budgets, "table_cells", cells)
+    tree, background = chain
+    rows = background[::7]
+    for order, features in ((1, range(N_WIDE)), (3, [0, 31, 63, 64, 98, 99])):
+        params = {"weighting": weighting, "max_interaction": order, "features": list(features)}
+        decomposer = GlexDecomposer(tree, **params).fit(background)
+        columns = decomposer.transform(rows)
+        sets = [s for size in range(1, order + 1) for s in combinations(features, size)]
+        expected = plain_components(tree, rows, plain_background(weighting, background), sets)
+        assert np.allclose(columns[:, :-1], expected.T, **CLOSE)
+    parts = decomposer.intercept_ + expected[[sets.index(s) for s in [(0,), (64,), (0, 64)]]].sum(axis=0)
+    assert np.allclose(decomposer.partial_dependence([0, 64], rows), parts, **CLOSE)
+
+
+def test_long_paths_and_many_background_rows(chain):
+    """Wide leaves are compared with rows in bit sets, narrow ones count rows by state."""
+    tree, rows = chain
+    background = np.tile(rows, (10, 1))
+    decomposer = GlexDecomposer(tree, max_interaction=2, features=[3, 50, 97]).fit(background)
+    expected = plain_components(tree, rows, rows, [(3,), (50,), (97,), (3, 50), (3, 97), (50, 97)])
+    assert np.allclose(decomposer.transform(rows)[:, :-1], expected.T, **CLOSE)
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_orders_of_long_paths(chain, weighting):
+    tree, background = chain
+    rows = background[::7]
+    decomposer = GlexDecomposer(tree, weighting=weighting, max_interaction=2).fit(background)
+    bins = bin_all(rows, decomposer._fitted.source.input, decomposer._fitted.grid)
+    found = decomposer._decomposition.sum_by_order(bins, 3)[:, 0]
+    expected = plain_orders(tree, rows, plain_background(weighting, background), 3)
+    # The sum of order 3 has up to 100 * 99 * 98 / 6 equal terms of alternating sign for each leaf.
+    assert np.allclose(found, expected, rtol=0, atol=1e-9)
+    listed = decomposer.transform(rows)[:, :-1]
+    assert np.allclose(listed[:, :N_WIDE].sum(axis=1), found[0], **CLOSE)
+    assert np.allclose(listed[:, N_WIDE:].sum(axis=1), found[1], **CLOSE)
+    assert list(interaction_strength(decomposer, max_order=3)["order"]) == [1, 2, 3, "remainder"]
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_shap_values_of_long_paths(chain, weighting):
+    """Empirical values come from walks along the trees, path-dependent ones from quadrature."""
+    tree, background = chain
+    background, rows = background[::5], background[[3, 70, 110, 130]]
+    values, pairs = plain_shapley(tree, rows, plain_background(weighting, background))
+    decomposer = GlexDecomposer(tree, weighting=weighting).fit(background)
+    assert np.allclose(decomposer.shap_values(rows), values, **CLOSE)
+    assert np.allclose(decomposer.shap_interaction_values(rows), pairs, **CLOSE)
     if weighting == "empirical":
-        assert np.allclose(decomposer.intercept_ + main, mean_prediction(tree, X, X, [3]), **EXACT)
-        assert np.allclose(parts, mean_prediction(tree, X, X, [3, 70]), **EXACT)
-        masker = shap.maskers.Independent(X, max_samples=len(X))
-        values = shap.TreeExplainer(tree, masker).shap_values(X[::20])
-        assert np.allclose(decomposer.shap_values(X[::20]), values, rtol=0, atol=1e-6)  # shap sums in float32
-    else:
-        # shap's values of this tree are of the order 1e10: its polynomials are divided, which is not stable.
-        assert np.allclose(
-            decomposer.shap_values(X[::20]), path_dependent_shap_values(tree, X[::20]), **EXACT
-        )
-    for compute in (decomposer.transform, interaction_strength):
-        with pytest.raises(
-            ValueError, match=r"splits on 100 features along one path, and .* need at most 64"
-        ):
-            compute(decomposer if compute is interaction_strength else X)
-    with pytest.raises(ValueError, match="need at most 64"):
+        found = contrast(decomposer, rows[:2], rows[2:]).values
+        expected = [plain_shapley(tree, rows[i : i + 1], rows[i + 2 : i + 3])[0][0] for i in range(2)]
+        assert np.allclose(found, expected, **CLOSE)
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_strongest_of_too_many_pairs(chain, weighting, monkeypatch):
+    """Main effects and pairs that are too many to list are tabulated together."""
+    tree, background = chain
+    weight = np.random.default_rng(0).random(len(background))
+    allowed = [j for j in range(N_WIDE) if j not in (5, 60)]
+    params = {"weighting": weighting, "features": allowed}
+    known = GlexDecomposer(tree, **params).fit(background, sample_weight=weight)
+    everything = {c.features: c.importance for c in known.strongest_components(10_000)}
+    by_order = component_importance(known, by="feature")
+    monkeypatch.setattr(budgets, "held_components", 100)
+    decomposer = GlexDecomposer(tree, max_components=100, **params).fit(background, sample_weight=weight)
+    with pytest.raises(ValueError, match="the model has 4,851 components, more than max_components=100"):
+        decomposer.transform(background)
+    found = decomposer.strongest_components(150)
+    largest = sorted(everything.values(), reverse=True)[:150]
+    assert np.allclose([c.importance for c in found], largest, rtol=0, atol=1e-14)
+    for component in found:
+        assert np.isclose(component.importance, everything[component.features], rtol=0, atol=1e-14)
+    assert {c.order for c in found} == {1, 2}
+    # Tables and single components agree.
+    values = found[-1].evaluate(background)
+    assert np.isclose(np.average(np.abs(values), weights=weight), found[-1].importance, rtol=0, atol=1e-14)
+    table = component_importance(decomposer)
+    assert len(table) == sum(value > 0 for value in everything.values())
+    same = component_importance(decomposer, by="feature")
+    assert np.allclose(same["importance"], by_order["importance"], rtol=0, atol=1e-14)
+    monkeypatch.setattr(budgets, "total_table_cells", 100)
+    with pytest.raises(ValueError, match="too many to list"):
         decomposer.strongest_components(3)
+
+
+def test_too_many_sets_of_features(chain, monkeypatch):
+    """The components may be few where the sets of features on the paths are too many to list."""
+    tree, background = chain
+    monkeypatch.setattr(budgets, "listed_components", 1000)
+    decomposer = GlexDecomposer(tree, max_interaction=2).fit(background)
+    with pytest.raises(
+        ValueError, match=r"the model has at least [0-9,]+ components, on so many different paths"
+    ):
+        decomposer.transform(background)
+    assert decomposer.strongest_components(1)[0].importance > 0
 
 
 def test_too_many_comparisons_are_refused(wide_forest, monkeypatch):

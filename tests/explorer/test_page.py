@@ -23,7 +23,8 @@ def page(open_report):
     opened = open_report(
         lambda: skglex.report(
             decomposed("xgboost"), X, target == "yes", groups=X["age"].gt(40).map({True: "old", False: "young"}),
-            remove="town", compare=other, title="Credit", path=None,
+            remove="town", compare=other, keep={"client": np.char.add("c", X.index.astype(str))}, title="Credit",
+            path=None,
         )
     )  # fmt: skip
     opened.set_default_timeout(15_000)
@@ -122,7 +123,8 @@ def test_rows_are_filtered_and_sorted(page):
     expected = X[(X["age"] >= 60) & (X["town"] == "Ulm")].sort_values("age", ascending=False, kind="stable")
     assert first_column(page, "Table of rows") == [str(i) for i in expected.index]
     page.get_by_role("button", name=f"Row {expected.index[1]}", exact=True).click()
-    assert page.get_by_role("heading", name=f"Row {expected.index[1]}", exact=True).is_visible()
+    name = f"Row {expected.index[1]} (client c{expected.index[1]})"
+    assert page.get_by_role("heading", name=name, exact=True).is_visible()
     page.get_by_role("button", name="Remove the filter town is Ulm").click()
     assert page.get_by_text(f"of {(X['age'] >= 60).sum()}").is_visible()
 

@@ -21,7 +21,7 @@ from xgboost import XGBClassifier, XGBRegressor
 import skglex
 from skglex import FeatureRemover, GlexDecomposer
 from skglex.export import load_components, save_components
-from skglex.inspection import response_components
+from skglex.inspection import feature_importance, interaction_strength, response_components
 from tests.explorer.engine import ask, send_rows
 from tests.explorer.models import decomposed, people
 
@@ -151,6 +151,79 @@ def test_facts(rows, model):
     assert facts["compare"] is None
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_beside_the_rows(rows, model, library):
+    """The page has them for its own rows only, and JSON has no NaN."""
+    X, _ = rows
+    number = np.where(np.arange(400) % 2, np.nan, np.arange(400))
+    columns = {"id": np.arange(400), "code": [f"c{i}" for i in range(400)], "number": number}
+    frame = pytest.importorskip(library).DataFrame(columns)
+    made = skglex.report(model, X, keep=frame, max_rows=5, path=None)
+    ids, codes, numbers = payload_of(made)["facts"]["kept"]
+    assert ids == {"name": "id", "isNumber": True, "values": made.rows.tolist()}
+    assert codes["values"] == [f"c{i}" for i in made.rows]
+    assert numbers["values"] == [None if i % 2 else float(i) for i in made.rows]
+    kept = payload_of(skglex.report(model, X, keep=frame["code"], max_rows=0, path=None))["facts"]["kept"]
+    assert kept == [{"name": "code", "isNumber": False, "values": []}]
+
+
+def test_classes_have_the_names_that_one_gives(rows):
+    X, y = rows
+    codes = np.digitize(y, [-0.5, 0.5])
+    names = ["low", "middle", "high"]
+    model = XGBClassifier(n_estimators=2, max_depth=2).fit(X, codes)
+    booster = model.get_booster()
+    for kind in (model, booster):
+        facts = payload_of(skglex.report(kind, X, codes, class_names=names, path=None))["facts"]
+        assert (facts["task"], facts["outputs"], facts["response"]["outputs"]) == (
+            "classification",
+            names,
+            names,
+        )
+        assert facts["response"]["name"] == "probability of class low"
+        assert facts["targetLabels"] == sorted(names)
+        assert facts["scores"][0] == {"name": "accuracy", "value": model.score(X, codes)}
+    of_names = skglex.report(booster, X, np.array(names)[codes], class_names=names, path=None)
+    assert payload_of(of_names)["facts"]["scores"] == facts["scores"]
+    with pytest.raises(
+        ValueError, match=r"texts such as '.*Pass class_names=\['high', 'low', 'middle'\], in the order"
+    ):
+        skglex.report(booster, X, np.array(names)[codes], path=None)
+    with pytest.raises(ValueError, match=r"for each of the classes \[0, 1, 2\]; got \['a', 'b'\]"):
+        skglex.report(booster, X, class_names=["a", "b"], path=None)
+
+
+def test_boosters_that_make_probabilities_are_classifiers(rows):
+    """The target of a booster shows that it is a classifier; its link alone, that it predicts probabilities."""
+    X, y = rows
+    model = XGBClassifier(n_estimators=2, max_depth=2).fit(X, y > 0)
+    booster = model.get_booster()
+    own, bare, shares = (
+        payload_of(skglex.report(*arguments, path=None))["facts"]
+        for arguments in [(model, X, y > 0), (booster, X, y > 0), (booster, X, (y > 0) / 2)]
+    )
+    assert [facts["task"] for facts in (own, bare, shares)] == ["classification"] * 2 + ["regression"]
+    assert bare["scores"] == own["scores"]
+    assert [facts["response"]["kind"] for facts in (own, bare, shares)] == ["probability"] * 3
+    assert [facts["response"]["name"] for facts in (own, bare, shares)] == ["probability of price"] * 3
+
+
+def test_importances_and_shares_are_those_of_the_inspection(rows, model, monkeypatch):
+    X, _ = rows
+    decomposer = GlexDecomposer(model).fit(X)
+    facts = payload_of(skglex.report(decomposer, X, path=None))["facts"]
+    expected = feature_importance(decomposer, kind="absolute")
+    names = [facts["features"][entry["feature"]]["name"] for entry in facts["featureImportance"]]
+    assert names == expected["feature"].tolist()
+    sums = [np.sum(entry["byOrder"]) for entry in facts["featureImportance"]]
+    np.testing.assert_allclose(sums, expected["importance"], rtol=1e-12)
+    shares = [part["share"] for part in facts["variance"][0]]
+    np.testing.assert_allclose(shares, interaction_strength(decomposer)["share"], rtol=1e-9)
+    monkeypatch.setattr("skglex._explorer._facts._ROWS_FOR_SHARES", 100)
+    notes = payload_of(skglex.report(decomposer, X, path=None))["facts"]["notes"]
+    assert "The shares of the variance are computed on 100 of 400 background rows." in notes
+
+
 def test_comparisons(rows, model):
     X, y = rows
     other = XGBRegressor(n_estimators=10, max_depth=2).fit(X, y)
@@ -196,6 +269,14 @@ def test_report_shows_itself(rows, model, tmp_path):
         ({"groups": ["a"]}, "inconsistent numbers of samples"),
         ({"remove": ["sex"]}, "remove contains the unknown feature 'sex'"),
         ({"y": [1, 2]}, "inconsistent numbers of samples"),
+        ({"y": [1.0] * 399 + [np.nan]}, "y is missing in 1 of 400 rows"),
+        ({"y": ["a"] * 400}, "y holds texts such as 'a', but the XGBRegressor predicts numbers"),
+        ({"keep": np.arange(400)}, "keep must be a data frame, a Series or a dict of columns; got a ndarray"),
+        ({"keep": {"id": [1, 2]}}, "inconsistent numbers of samples"),
+        (
+            {"class_names": ["a", "b"]},
+            "the XGBRegressor does not decide between classes. Leave class_names out",
+        ),
     ],
 )
 def test_arguments_that_do_not_fit(rows, model, arguments, message):

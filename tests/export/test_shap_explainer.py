@@ -9,7 +9,10 @@ import pytest
 import xgboost as xgb
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skglex import GlexDecomposer
 from skglex.exceptions import AdditivityError
@@ -275,3 +278,20 @@ def test_inside_shapicant():
     )
     pd.testing.assert_series_equal(with_shap, ours)
     assert ours[["age", "hours"]].max() < 0.3
+
+
+def test_names_behind_a_preprocessing_are_those_of_a_decomposer(shap):
+    """Rows show which raw column a column comes from; without a background there are none."""
+    frame = pd.DataFrame(
+        {"age": X[:, 0], "kind": np.array(["a", "b", "c"])[np.digitize(X[:, 1], [-0.5, 0.5])]}
+    )
+    encoder = make_column_transformer((OneHotEncoder(), ["kind"]), (StandardScaler(), ["age"]))
+    model = make_pipeline(encoder, RandomForestRegressor(2, max_depth=2)).fit(frame, Y)
+    for data, weighting, last in [
+        (frame, "empirical", "age"),
+        (None, "path_dependent", "standardscaler__age"),
+    ]:
+        explainer = ShapExplainer(model, data)
+        expected = to_shap(GlexDecomposer(model, weighting=weighting).fit(data), frame).feature_names
+        assert explainer.feature_names == explainer(frame).feature_names == expected
+        assert expected[-1] == last

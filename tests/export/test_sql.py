@@ -101,7 +101,7 @@ def test_names_of_tables_and_columns():
         connection.execute('CREATE TABLE mine."points_1" AS SELECT * FROM frame')
         found = connection.execute(statement).fetchall()
     assert len(found) == len(rows)
-    with pytest.raises(ValueError, match=r"columns has the unknown feature 'wage'. The features are"):
+    with pytest.raises(ValueError, match=r"columns has the unknown feature 'wage'\. Did you mean 'age'\?"):
         to_sql(model, dialect="duckdb", columns={"wage": "w"})
     with pytest.raises(ValueError, match=r"dialect must be one of 'bigquery', .* got 'oracle'"):
         to_sql(model, dialect="oracle")

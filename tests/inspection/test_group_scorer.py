@@ -98,11 +98,11 @@ def test_groups_by_metadata():
     ("scorer", "rows", "message"),
     [
         (
-            make_group_scorer(groups="x0"),
+            make_group_scorer(groups="city"),
             FRAME,
-            r"groups must be a column of X; got 'x0', but X has columns \['team'",
+            r"groups must be a column of X; got 'city'\. The columns are 'team'",
         ),
-        (make_group_scorer(groups=2), X, "got 2, but X has 2 columns, without names"),
+        (make_group_scorer(groups=2), X, r"got 2\. X has 2 columns, without names"),
         (make_group_scorer("rate", groups=0), X, "rates and labels are for classifiers; HistGradient"),
         (make_group_scorer(groups=lambda rows: np.ones(600)), X, "all rows are of the group 1.0"),
     ],

@@ -224,7 +224,18 @@ def test_three_features_and_one_that_is_not_used(model_of):
         check(model, rows, [0, 4], grid_resolution=4, response_method="decision_function", kind=kind)
 
 
-def test_margin_of_classifiers_without_a_decision_function(model_of):
+def test_a_sum_of_probabilities_is_no_decision_function():
+    forest = RandomForestClassifier(3, max_depth=2).fit(X, BINARY)
+    for model in (
+        forest,
+        make_pipeline(StandardScaler(), forest).fit(X, BINARY),
+        GlexDecomposer(forest).fit(X),
+    ):
+        with pytest.raises(ValueError, match="RandomForestClassifier has no decision_function"):
+            partial_dependence(model, X, [0], response_method="decision_function")
+
+
+def test_margin_of_boosted_classifiers_without_a_decision_function(model_of):
     model = model_of("xgboost, binary")
     found = partial_dependence(model, X, [0], response_method="decision_function", grid_resolution=5)
     grid = np.zeros((5, 4))

@@ -1,10 +1,15 @@
 """Compare pictures of partial dependence with those of scikit-learn."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.inspection import PartialDependenceDisplay
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeRegressor
 
 from skglex import GlexDecomposer
 from skglex.inspection import plot_partial_dependence
@@ -79,3 +84,26 @@ def test_draws_what_scikit_learn_draws(model, params, plt):
 def test_bad_input(model, params, message, plt):
     with pytest.raises(ValueError, match=message):
         plot_partial_dependence(model, X, grid_resolution=5, **params)
+
+
+def test_categorical_columns_are_known(plt):
+    """Texts, categories, and codes that the model splits as categories need no parameter."""
+    names = np.array(["red", "green", "blue"])
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {"size": X[:, 0], "colour": rng.choice(names, len(X)), "shape": rng.choice(["o", "x"], len(X))}
+    )
+    features = ["size", "colour", ("colour", "shape")]
+    encoder = make_column_transformer((OneHotEncoder(), ["colour", "shape"]), remainder="passthrough")
+    of_texts = make_pipeline(encoder, DecisionTreeRegressor(max_depth=4)).fit(rows, Y > 0)
+    display = plot_partial_dependence(of_texts, rows, features)
+    assert display.is_categorical == [(False,), (True,), (True, True)]
+    assert [text.get_text() for text in display.axes_[0, 1].get_xticklabels()] == sorted(names)
+    codes = np.column_stack([X[:, 0], rng.integers(0, 4, len(X))])
+    boosting = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2, categorical_features=[1])
+    boosting.fit(codes, codes[:, 1] % 2)
+    display = plot_partial_dependence(boosting, codes, [0, 1, (0, 1)])
+    assert display.is_categorical == [(False,), (True,), (False, False)]
+    assert plot_partial_dependence(boosting, codes, [1], kind="both").is_categorical == [(False,)]
+    with pytest.raises(ValueError, match="ICE curves of the categorical feature"):
+        plot_partial_dependence(of_texts, rows, ["colour"], kind="both")

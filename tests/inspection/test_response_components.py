@@ -7,6 +7,8 @@ from numpy.testing import assert_allclose
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from skglex import GlexDecomposer
+from skglex._decomposition import ResponseScale
+from skglex._mixed_rows import FewPlayers
 from skglex._utils import budgets
 from skglex.exceptions import SlowComputationWarning
 from skglex.export import load_components, save_components
@@ -116,13 +118,18 @@ def test_costs_are_said_before_work_begins(monkeypatch):
         response_components(decomposer, ROWS)
 
 
-def test_leaves_are_part_of_the_cost(monkeypatch):
-    # One row has one cell per component, so that its cost is that of the leaves, which change with each.
-    deep = HistGradientBoostingClassifier(max_iter=50, min_samples_leaf=2).fit(X, SCORE > 0.2)
-    decomposer = GlexDecomposer(deep).fit(X)
-    n_sets = len(response_components(decomposer, ROWS[:1]).columns)
-    margins = 12e-9 * len(X) * n_sets
-    monkeypatch.setattr("skglex._mixed_rows._costs._LONG", 1.5 * margins)
-    with pytest.warns(SlowComputationWarning, match="takes about 0 seconds on one core"):
-        response_components(decomposer, ROWS[:1])
-    response_components(GlexDecomposer(BINARY).fit(X), ROWS[:1])
+def test_walks_and_grids_agree(monkeypatch):
+    """A few rows of a deep model walk down the trees; one feature of many rows has few values."""
+    deep = HistGradientBoostingClassifier(max_iter=20, min_samples_leaf=2).fit(X, SCORE > 0.2)
+    scale = GlexDecomposer(deep).fit(X)._explained.response_scale
+    bins, sets = scale._background.bins, [(), *scale.sets_up_to(2)]
+    with monkeypatch.context() as patch:
+        patch.setattr(ResponseScale, "grids", None)
+        by_walks = scale.means(sets, bins[:, :5].copy())
+    with monkeypatch.context() as patch:
+        patch.setattr("skglex._decomposition._response_scale.few_players", lambda *args: None)
+        by_grids = scale.means(sets, bins[:, :5].copy())
+    assert_allclose(by_walks, by_grids, rtol=0, atol=1e-12)  # Sums of some hundred margins.
+    monkeypatch.setattr(FewPlayers, "responses", None)
+    many = np.tile(np.minimum(bins, 3), 100)
+    assert scale.means([(0,)], many).shape == (1, 1, many.shape[1])

@@ -176,7 +176,9 @@ def test_errors(edit, message):
 
 def test_absent_terms_are_named():
     few = ComponentModel(MODEL.estimator_, terms=["x0", "x1"]).fit(X)
-    with pytest.raises(ValueError, match=r"there is no such term in the model\. Its terms are 'x0', 'x1'"):
+    with pytest.raises(
+        ValueError, match=r"there is no such term in the model\. The terms of the model are 'x0', 'x1'"
+    ):
         few.smooth(("x0", "x1"))
     with pytest.raises(ValueError, match=r"no term of the model has the feature 'x2'\. .* are 'x0', 'x1'"):
         few.monotonize("x2")

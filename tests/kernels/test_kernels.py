@@ -22,7 +22,7 @@ from skglex._kernels.arguments import (
     TableLayout,
 )
 from skglex._kernels.bitsets import add_near_misses
-from skglex._kernels.coalitions import ranked_from_ratios, signed_weight, sum_ranked_subsets
+from skglex._kernels.coalitions import ranked_from_ratios, signed_weights, sum_ranked_subsets
 from skglex._kernels.component_tables import condition_events, mean_absolute
 from skglex._kernels.patterns import BLOCK, violations
 from skglex._kernels.reasons import pick_largest
@@ -31,9 +31,8 @@ from skglex._kernels.subsets import (
     binomials,
     count_members,
     distinct_patterns,
-    first_subset,
-    last_subset,
-    next_subset,
+    first_members,
+    next_members,
     subset_rank,
     sum_over_subsets,
 )
@@ -125,9 +124,7 @@ def test_violations_and_events():
     expected = sum((~inside[c][bins[0, 100:300]]).astype(int) << bit for bit, c in enumerate(ids))
     assert np.array_equal(pattern[:200], expected)
 
-    events = Events(
-        0, conditions.feature, np.empty(6, np.int64), np.empty(40, np.int32), np.empty(40, np.int8)
-    )
+    events = Events(np.empty(6, np.int64), np.empty(40, np.int32), np.empty(40, np.int8))
     assert condition_events(conditions, np.array([7]), events) == events.ptr[5]
     for c in range(5):
         corners, of_condition = np.zeros(8), slice(events.ptr[c], events.ptr[c + 1])
@@ -196,9 +193,12 @@ def test_ranks(max_order):
     )
     assert [subset_rank(np.uint64(t), choose, offset) for t in masks] == list(range(len(masks)))
     for n in range(max_order + 1):
-        of_size = [t for t in masks if t.bit_count() == n]
-        assert (first_subset(n), last_subset(n, k)) == (of_size[0], of_size[-1])
-        assert [next_subset(np.uint64(t)) for t in of_size[:-1]] == of_size[1:]
+        members = np.empty(n + 1, np.int64)
+        first_members(members, n)
+        for t in [t for t in masks if t.bit_count() == n]:
+            assert members[:n].tolist() == [i for i in range(k) if t >> i & 1]
+            more = next_members(members, n, k)
+        assert not more
 
     # Each feature of the only leaf has one condition.
     paths = Paths(np.array([0, k]), np.arange(k, dtype=np.int32))
@@ -210,10 +210,13 @@ def test_ranks(max_order):
     expected = [np.prod([ratio[i] for i in range(k) if not t >> i & 1]) for t in masks]
     assert np.allclose(out, expected, atol=1e-15)
     largest = masks[-1]
-    for v in (t for t in masks if t & largest == t):
-        sign = (-1) ** (largest ^ v).bit_count()
-        signed = signed_weight(out, np.uint64(largest), np.uint64(v), True, choose, offset)
-        assert signed == sign * out[masks.index(v)]
+    members = np.flatnonzero([largest >> i & 1 for i in range(k)])
+    n = len(members)
+    signed = np.empty(1 << n)
+    signed_weights(out, members, n, True, choose, offset, signed)
+    for v in range(1 << n):
+        of_leaf = sum(1 << int(members[i]) for i in range(n) if v >> i & 1)
+        assert signed[v] == (-1) ** (n - v.bit_count()) * out[masks.index(of_leaf)]
 
 
 @pytest.mark.parametrize("equal", [True, False])

@@ -19,6 +19,7 @@ from skglex._decomposition import (
     row_means,
     shapley_parts,
 )
+from skglex._decomposition._pair_matrix import PairMatrix
 from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.arguments import RankedSubsets
 from skglex._kernels.bitsets import count_ones, fill_bits, rank_bins
@@ -363,10 +364,7 @@ def test_tables(plain, players, weighting, max_order):
 @pytest.mark.parametrize("n_rows", [10, 40, 600])
 @weightings
 def test_streamed_components(plain, players, weighting, max_order, n_rows, monkeypatch):
-    """Test `stream_components` for few rows.
-
-    For many rows, test `component_pattern_tables` (`leaf_pattern`), and `number_events` with `sweep_pairs`.
-    """
+    """Test `stream_components` for few rows, `add_components_by_state` and `sweep_pairs` for many."""
     listed = decompose(plain, players, weighting, max_order).listed
     index = listed.index
     monkeypatch.setattr(budgets, "table_cells", 0)
@@ -487,6 +485,24 @@ def test_means_over_rows(plain, players, weighting, cells, monkeypatch):
     intercept = decomposition.intercept()
     for sums, total in zip(found, margins):
         assert_allclose(intercept + sums.sum(axis=0), total[0], rtol=0, atol=plain.atol)
+
+
+@weightings
+def test_pair_matrix(plain, weighting):
+    """Test `add_pair_corners` and `sum_pair_corners`: the means of main effects and pairs, from one table of all."""
+    if not len(plain.n_bins):
+        return
+    players = assign_players(plain.ensemble, np.arange(len(plain.n_bins)))
+    decomposition = decompose(plain, players, weighting, 2)
+    rows = Background(plain.bins, np.random.default_rng(0).random(40))
+    assert PairMatrix.fits(decomposition.weights.games)
+    sets, means = PairMatrix(decomposition.weights, None, DEFAULT_EXECUTION).top(rows, None)
+    found = dict(zip(sets, means))
+    components = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
+    for members in decomposition.listed.sets:
+        expected = np.average(np.abs(components[members]), axis=1, weights=rows.weight)
+        assert_allclose(found.pop(members, 0.0), expected, rtol=0, atol=plain.atol)
+    assert not found
 
 
 @pytest.mark.parametrize("n_rows", [3, 40], ids=["pair by pair", "in blocks"])

@@ -1,7 +1,7 @@
 """Margins of mixed rows beside the margins that a plain walk down the trees gives rows mixed one by one.
 
-The kernels `add_free_leaves`, `find_rows`, `violated_players`, `rows_by_player` and `mix_pair` have no other plain
-statement: what they add up is the margin of a mixed row.
+The kernels `add_free_leaves`, `find_rows`, `violated_players`, `rows_by_player`, `mix_pair` and `mix_few_players` have
+no other plain statement: what they add up is the margin of a mixed row.
 """
 
 from dataclasses import replace
@@ -12,13 +12,14 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skglex._input import bin_all
-from skglex._leaves import Background
+from skglex._leaves import Background, LeafSum
 from skglex._mixed_rows import (
     MixedRows,
     all_bins,
     cell_axis,
     coalition_responses,
     distinct_cells,
+    few_players,
     mean_over_cells,
     mean_over_rows,
 )
@@ -133,3 +134,33 @@ def test_all_coalitions(seed, n_outputs, monkeypatch):
             Z[:, columns] = X[r, columns]
             expected = np.average(expit(model.margin(Z)), axis=0, weights=weight)
             assert_allclose(found[:, mask, r], expected, rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("sets", [[()], [(2,)], [(1, 0), (), (2,)], [(0, 1, 2), (3,)], [(9, 3), (0,)]])
+@pytest.mark.parametrize("seed", range(3))
+def test_few_players(seed, sets, monkeypatch):
+    """Player 0 has two features, player 9 none; not all subsets of the sets are asked for."""
+    monkeypatch.setattr(budgets, "mixed_margins", 200)  # Several blocks of background rows.
+    monkeypatch.setattr("skglex._mixed_rows._few_players._TOGETHER", 40)  # Several tasks.
+    n_outputs = 1 + seed % 2
+    model, ensemble, X, bins = make(seed, n_outputs)
+    player = np.maximum(np.arange(len(ensemble.grid.features)) - 1, 0)
+    weight = np.random.default_rng(seed).random(N)
+    few = few_players(ensemble, LeafSum(ensemble), player, sets)
+    found = few.responses(bins[:, :20], expit, Execution(1), "", Background(bins, weight))
+    assert found.shape == (n_outputs, len(sets), 20)
+    for i, members in enumerate(sets):
+        columns = ensemble.grid.features[np.isin(player, members)]
+        for r in range(20):
+            Z = X.copy()
+            Z[:, columns] = X[r, columns]
+            expected = np.average(expit(model.margin(Z)), axis=0, weights=weight)
+            assert_allclose(found[:, i, r], expected, rtol=0, atol=ATOL)
+
+
+def test_boxes_and_large_sets_have_no_walks():
+    _, ensemble, _, _ = make(0)
+    player = np.arange(len(ensemble.grid.features))
+    assert few_players(ensemble, LeafSum(ensemble), player, [(0, 1, 2, 3, 4)]) is None
+    boxes = replace(ensemble, trees=None)
+    assert few_players(boxes, LeafSum(boxes), player, [(0,)]) is None

@@ -301,7 +301,7 @@ def test_arrays_and_binary_classes():
     display = draw(decomposer, ["x0", (0, 1), ("x0", "x1", "x2")], X=X)
     assert display.axes_[0].get_ylabel() == "effect on log-odds"
     ShapDisplay.from_decomposer(decomposer, 0, X, colour_by=1)
-    assert WaterfallDisplay.from_decomposer(decomposer, X).names
+    assert WaterfallDisplay.from_decomposer(decomposer, X[:1]).names
 
 
 def test_groups_are_drawn_over_their_columns(bike_X):
@@ -326,3 +326,13 @@ except ImportError as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'skglex[plots]'" in run.stdout
+
+
+def test_rows_stand_after_the_features(bike, bike_X):
+    """All displays take the rows by position."""
+    X, _ = bike_X
+    by_position = ComponentDisplay.from_decomposer(bike, "hr", X)
+    by_name = ComponentDisplay.from_decomposer(bike, "hr", X=X)
+    assert by_position.ax_.get_xlim() == by_name.ax_.get_xlim()
+    with pytest.raises(TypeError, match=r"got a DataFrame.*X=rows"):
+        ComponentDisplay.from_decomposer(bike, X)

@@ -82,7 +82,7 @@ def test_words_for_the_margin(case):
         assert shap.ax_.get_ylabel().replace("\n", " ") == f"SHAP value, {expected}"
         importance = ImportanceDisplay.from_decomposer(decomposer, **options)
         assert importance.ax_.get_xlabel().replace("\n", " ") == f"mean absolute effect on {expected}"
-        waterfall = WaterfallDisplay.from_decomposer(decomposer, X, **options)
+        waterfall = WaterfallDisplay.from_decomposer(decomposer, X[:1], **options)
         assert waterfall.ax_.get_xlabel().replace("\n", " ") == expected
         total = waterfall.ax_.get_yticklabels()[-1].get_text().replace("\n", " ")
         assert total.startswith(f"{expected}: ")
@@ -90,36 +90,39 @@ def test_words_for_the_margin(case):
 
 def test_waterfall_says_the_probability():
     model = XGBClassifier(**SMALL).fit(X, SCORE > 0)
-    last = WaterfallDisplay.from_decomposer(GlexDecomposer(model).fit(X), X).ax_.get_yticklabels()[-1]
+    last = WaterfallDisplay.from_decomposer(GlexDecomposer(model).fit(X), X[:1]).ax_.get_yticklabels()[-1]
     assert last.get_text().split("\n")[1] == f"probability: {model.predict_proba(X[:1])[0, 1]:.4g}"
     classes = XGBClassifier(**SMALL).fit(X, np.digitize(SCORE, [-0.5, 0.5]))
     decomposer = GlexDecomposer(classes).fit(X)
     for output in range(3):
-        last = WaterfallDisplay.from_decomposer(decomposer, X, output=output).ax_.get_yticklabels()[-1]
+        last = WaterfallDisplay.from_decomposer(decomposer, X[:1], output=output).ax_.get_yticklabels()[-1]
         expected = classes.predict_proba(X[:1])[0, output]
         assert float(last.get_text().split("probability: ")[1]) == pytest.approx(expected, rel=1e-3)
     counts = LGBMRegressor(**SMALL, objective="poisson", verbose=-1).fit(X, np.exp(SCORE))
     display = WaterfallDisplay.from_decomposer(
-        GlexDecomposer(counts).fit(X), X, target="rides", units="per hour"
+        GlexDecomposer(counts).fit(X), X[:1], target="rides", units="per hour"
     )
     assert display.response == f"rides per hour: {counts.predict(X[:1])[0]:.4g}"
     forest = RandomForestClassifier(**SMALL).fit(X, NAMES)
-    assert WaterfallDisplay.from_decomposer(GlexDecomposer(forest).fit(X), X).response == ""
+    assert WaterfallDisplay.from_decomposer(GlexDecomposer(forest).fit(X), X[:1]).response == ""
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 def test_waterfall_says_which_row(bike, bike_X):
     rows = bike_X[0]
     assert (
-        WaterfallDisplay.from_decomposer(bike, rows[8:]).ax_.get_title(loc="left") == f"row {rows.index[8]}"
+        WaterfallDisplay.from_decomposer(bike, rows, row=8).ax_.get_title(loc="left")
+        == f"row {rows.index[8]}"
     )
     series = WaterfallDisplay.from_decomposer(bike, rows.iloc[8])
     assert series.ax_.get_title(loc="left") == f"row {rows.index[8]}"
     array = WaterfallDisplay.from_decomposer(bike, rows.to_numpy()[8])
     for display in (series, array):
-        np.testing.assert_array_equal(display.values, WaterfallDisplay.from_decomposer(bike, rows[8:]).values)
+        np.testing.assert_array_equal(
+            display.values, WaterfallDisplay.from_decomposer(bike, rows, row=8).values
+        )
     named = rows.set_axis([f"hour {i}" for i in range(len(rows))])
-    assert WaterfallDisplay.from_decomposer(bike, named[3:]).ax_.get_title(loc="left") == "row hour 3"
+    assert WaterfallDisplay.from_decomposer(bike, named, row=3).ax_.get_title(loc="left") == "row hour 3"
 
 
 def test_without_names_the_strongest_are_drawn(bike):

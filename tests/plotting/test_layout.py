@@ -156,7 +156,7 @@ def test_other_displays(decomposer):
     for kind in ("component", "order"):
         check_layout(ImportanceDisplay.from_decomposer(decomposer, kind).figure_)
     for row in (0, 1, 2):
-        check_layout(WaterfallDisplay.from_decomposer(decomposer, X[row:]).figure_)
+        check_layout(WaterfallDisplay.from_decomposer(decomposer, X, row=row).figure_)
     check_layout(WaterfallDisplay.from_contrast(contrast(decomposer, X[:1], X[1:2])).figure_)
     # Small parts to the left of zero have their numbers beside the labels of the axis.
     gap = explain_gap(decomposer, X, X["kind"] == "_a")

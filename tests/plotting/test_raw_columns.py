@@ -150,7 +150,7 @@ def test_one_hot_columns_of_a_frame(drop_first):
     for label, height in zip(labels(display.ax_), bars(display.ax_)):
         rows = Z[X["city"] == ("Bonn" if label == "none" else label)]
         assert (decomposer["city"].evaluate(rows) == height).all()
-    first = WaterfallDisplay.from_decomposer(decomposer, Z)
+    first = WaterfallDisplay.from_decomposer(decomposer, Z[:1])
     assert any(f"city = {X['city'][0]}" in name for name in first.names) != (
         drop_first and X["city"][0] == "Bonn"
     )
@@ -211,10 +211,10 @@ def test_shap_values_of_a_group(grouped):
 
 
 def test_values_in_a_waterfall(grouped, plain):
-    names = ", ".join(WaterfallDisplay.from_decomposer(grouped, X[3:], k=20).names)
+    names = ", ".join(WaterfallDisplay.from_decomposer(grouped, X, row=3, k=20).names)
     for feature in ("age", "city", "sex"):
         assert f"{feature} = {X[feature][3]}" in names
-    assert f"age = {X['age'][3]}" in ", ".join(WaterfallDisplay.from_decomposer(plain, X[3:], k=20).names)
+    assert f"age = {X['age'][3]}" in ", ".join(WaterfallDisplay.from_decomposer(plain, X, row=3, k=20).names)
     assert "age" in ImportanceDisplay.from_decomposer(plain, "order").names
 
 

@@ -67,7 +67,7 @@ def test_components_that_the_margin_does_not_have():
 
 
 def test_waterfall_ends_at_the_probability():
-    display = WaterfallDisplay.from_decomposer(DECOMPOSER, X[3:], scale="response", k=3)
+    display = WaterfallDisplay.from_decomposer(DECOMPOSER, X, row=3, scale="response", k=3)
     probability = MODEL.predict_proba(X[3:4])[0, 1]
     assert_allclose(display.intercept + display.values.sum(), probability, rtol=0, atol=ATOL)
     assert_allclose(display.intercept, mean_response(), rtol=0, atol=ATOL)
@@ -76,7 +76,7 @@ def test_waterfall_ends_at_the_probability():
     ticks = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert ticks[-1] == f"probability of class yes: {probability:.4g}"
     whole = WaterfallDisplay.from_decomposer(
-        GlexDecomposer(MODEL, max_interaction=None).fit(X), X, scale="response"
+        GlexDecomposer(MODEL, max_interaction=None).fit(X), X[:1], scale="response"
     )
     assert "remainder" not in whole.names
 

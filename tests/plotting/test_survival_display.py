@@ -1,13 +1,16 @@
 """Draw components over time."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skglex import GlexDecomposer
 from skglex.plotting import SurvivalDisplay
+from tests.plotting.test_layout import check_layout
 from tests.support.small_models import MODEL
 from tests.support.small_models import X as SMALL_X
 
+plt = pytest.importorskip("matplotlib.pyplot")
 pytest.importorskip("sksurv", reason="needs scikit-survival")
 pytestmark = pytest.mark.usefixtures("plt")
 
@@ -36,7 +39,7 @@ def test_curves_of_rows(decomposer):
     effects = effects.T - decomposer.intercept_
     for ax, curves, effect in zip(display.axes_, display.curves, effects):
         np.testing.assert_allclose(curves.sum(axis=0), effect, rtol=0, atol=1e-12)
-        drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
+        drawn = {step.get_label(): step.get_data().values for step in ax.patches}
         np.testing.assert_array_equal(drawn["all together"], curves.sum(axis=0))
         for component in decomposer.strongest_components(2):
             name = " × ".join(component.features)
@@ -53,10 +56,26 @@ def test_a_main_effect_at_some_times(decomposer):
     np.testing.assert_allclose(
         display.curves[0, : len(component.edges[0]) + 1], component.values[:-1][:, [0, 3]]
     )
-    assert display.names == ["time 1", "time 10"]
+    assert display.names == ["1", "10"]
     levels = SurvivalDisplay.from_decomposer(decomposer, feature="x2")
     assert levels.curves.shape[2] == 4
     assert SurvivalDisplay.from_decomposer(decomposer, X[:1], ax=levels.ax_).ax_ is levels.ax_
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names:UserWarning")
+def test_pictures_look_like_the_others(decomposer):
+    """Nothing overlaps, the last step is drawn, and rows of a data frame have their own names."""
+    rows = pd.DataFrame(X[:3], columns=["x0", "x1", "x2"], index=["Ann", "Bob", "Cy"])
+    display = SurvivalDisplay.from_decomposer(decomposer, rows, k=4)
+    check_layout(display.figure_)
+    assert [ax.get_title(loc="left") for ax in display.axes_] == ["row Ann", "row Bob", "row Cy"]
+    assert display.ax_.patches[0].get_data().edges.tolist() == [1, 2, 5, 10, 15]
+    for feature in ("x0", "x2"):
+        check_layout(SurvivalDisplay.from_decomposer(decomposer, feature=feature).figure_)
+    figure = plt.figure(figsize=(8, 4), layout="constrained")
+    check_layout(
+        SurvivalDisplay.from_decomposer(decomposer, X[:2], ax=figure.subplots(1, 2)).figure_, own=False
+    )
 
 
 def test_what_has_no_curves_is_refused(decomposer):

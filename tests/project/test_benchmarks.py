@@ -208,10 +208,10 @@ def test_limit(data):
         while True:
             pass
 
-    case = Case("fake", "fake", "Fake", TINY, (Contender("skglex", endless),))
-    options = Options(repeats=1, budget=-14.95)  # This budget makes a limit of 1 s.
-    (out,) = measure(case, data, options)
-    assert out.reason == "not ready within 1 s"
+    case = Case("fake", "fake", "Fake", TINY, (fake("skglex", np.ones(2)), Contender("peer", endless)))
+    for cpu in (False, True):
+        out = measure(case, data, replace(ONCE, limit=0.3, cpu=cpu))[1]
+        assert out.reason == "not ready within 0.3 s"
 
 
 def test_peak_memory(data):

@@ -148,7 +148,7 @@ def test_the_margin_scale_is_refused(plt):
         lambda: decomposer.feature_importances_,
         lambda: component_importance(decomposer),
         lambda: ComponentDisplay.from_decomposer(decomposer, "x0"),
-        lambda: WaterfallDisplay.from_decomposer(decomposer, X),
+        lambda: WaterfallDisplay.from_decomposer(decomposer, X[:1]),
     ):
         with pytest.raises((ValueError, AttributeError), match=message):
             call()

@@ -109,7 +109,7 @@ function showImportance(figure, page) {
   }));
   figure.show({
     title: "Which features matter?",
-    sentence: `The average size of what each feature adds to the prediction, in ${unit.differenceName}. A share of each pair and higher interaction belongs to its features.`,
+    sentence: `The average size of what each feature adds to the prediction, in ${unit.differenceName}: its main effect, half of each of its pairs, a third of each of its triples. Sizes do not cancel, so this is not the mean absolute SHAP value, in which effects of opposite sign do.`,
     description: `Importance of features: ${bars.slice(0, 5).map((bar) => `${bar.name} ${bar.text}`).join(", ")}`,
     fileTitle: "importance of features",
     key: element("div.row.spread", {},

@@ -35,6 +35,10 @@ function rowColumns(page) {
     { key: "id", name: "row", isNumber: true, valueOf: (i) => model.rows.id(i), write: (value) => String(value) },
     { key: "prediction", name: page.unit().name, isNumber: true, isShare: page.unit().isProbability, valueOf: (i) => page.predictions()[i], write: (value) => page.unit().write(value) },
   ];
+  for (const [k, { name, isNumber, values }] of facts.kept.entries()) {
+    const choices = isNumber ? null : [...new Set(values)].filter((value) => value !== null).sort();
+    columns.splice(1 + k, 0, { key: `k${k}`, name, isNumber, choices, hasMissing: values.includes(null), valueOf: (i) => values[i], write: (value) => (value === null ? "missing" : String(value)) });
+  }
   if (model.rows.y) {
     const labels = facts.targetLabels;
     const valueOf = (i) => (labels ? labels[model.rows.y[i]] : model.rows.y[i]);

@@ -7,7 +7,8 @@ function originalOf(page) {
   const i = chosenRow(page);
   const bins = i === null ? page.typicalBins() : page.model.rows.binsOf(i);
   const values = i === null ? page.facts.features.map((feature) => feature.typical ?? null) : page.model.rows.raw(i);
-  const name = i === null ? "Typical values" : `Row ${page.model.rows.id(i)}`;
+  const kept = i === null ? [] : page.facts.kept.slice(0, 1).map((column) => ` (${column.name} ${column.values[i] ?? "missing"})`);
+  const name = i === null ? "Typical values" : `Row ${page.model.rows.id(i)}${kept.join("")}`;
   return { i, bins, values, name };
 }
 
