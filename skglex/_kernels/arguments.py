@@ -115,7 +115,9 @@ class Buckets(NamedTuple):
 
 
 class ExtractedLeaves(NamedTuple):
-    """Hold the leaves that `extract_leaves` finds, and their conditions one by one.
+    """Hold the leaves that `extract_leaves` finds, and their conditions.
+
+    A condition is stated at the node below the path's last split on its feature, for all leaves below.
 
     Attributes
     ----------
@@ -125,19 +127,22 @@ class ExtractedLeaves(NamedTuple):
         First leaf of each tree.
     ptr : ndarray of shape (n_leaves + 1,), int64
         First condition of each leaf.
-    feature, lo, hi : ndarray, int32
-        Used_feature of each condition, and its bins ``lo <= b < hi``.
-    missing : ndarray, bool
-        Whether missing values meet the condition.
-    mask : ndarray, int64
-        Start of the condition's bins in a pool of masks; -1 for an interval.
-    path_ratio : ndarray, float64
+    condition_node : ndarray, int32
+        Node of each condition of each leaf.
+    feature, lo, hi : ndarray of shape (n_nodes,), int32
+        Used_feature that the node's parent splits on, and the bins ``lo <= b < hi`` that reach the node.
+    missing : ndarray of shape (n_nodes,), bool
+        Whether missing values reach the node.
+    mask : ndarray of shape (n_nodes,), int64
+        Start of the bins in a pool of masks; -1 for an interval.
+    path_ratio : ndarray of shape (n_nodes,), float64
         Product of cover(child) / cover(node) over the path's splits on the feature.
     """
 
     node: NDArray[np.int64]
     tree_ptr: NDArray[np.int64]
     ptr: NDArray[np.int64]
+    condition_node: NDArray[np.int32]
     feature: NDArray[np.int32]
     lo: NDArray[np.int32]
     hi: NDArray[np.int32]

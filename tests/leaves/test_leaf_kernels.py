@@ -295,6 +295,8 @@ def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
 def test_sums_of_leaves(plain, weighting, engine, n_rows, monkeypatch):
     """`value_tables` with `accumulate`; `pack_trees` with `traverse` or `traverse_levels`: all features, some, none."""
     monkeypatch.setattr(LeafSum, "_engine", lambda self, n: engine)
+    # Where no feature is kept, the background walks down the trees.
+    monkeypatch.setattr(_empirical, "_is_deep", lambda ensemble: n_rows == 5)
     n, bins = len(plain.n_bins), plain.bins[:, :n_rows]
     for keep in (np.ones(n, bool), np.arange(n) % 2 == 0, np.zeros(n, bool)):
         if engine == "levels" and not (keep.all() and n and not len(plain.ensemble.trees.masks)):
