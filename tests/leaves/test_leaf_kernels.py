@@ -265,7 +265,10 @@ def test_coalition_weights(plain, players, weighting, by_state, monkeypatch):
 @pytest.mark.parametrize(("by", "max_order"), [("bits", 2), ("state", 2), ("walks", 1), ("walks", 3)])
 @weightings
 def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
-    """`add_near_misses`, or the same by states or walks, with `sum_ranked_subsets`; or `ranked_from_ratios`."""
+    """`ranked_from_ratios`, or `sum_ranked_subsets` of near misses: `add_near_misses` and the same by states or walks.
+
+    That is `add_near_misses_by_state` and `add_near_misses_by_walks`.
+    """
     monkeypatch.setattr(_empirical, "_ROWS_TO_COUNT", 0 if by == "state" else np.inf)
     monkeypatch.setattr(_empirical.Empirical, "_walk_is_cheaper", lambda *args: by == "walks")
     games = LeafGames(plain.ensemble, players, group_patterns(plain.ensemble))
@@ -315,7 +318,7 @@ def decompose(plain, players, weighting, max_order):
 @pytest.mark.parametrize("max_order", [1, 6])
 @weightings
 def test_tables(plain, players, weighting, max_order):
-    """Test `map_bins`, `add_corners`, `sum_corners`, `look_up` and `add_values`."""
+    """Test `map_bins`, `add_corners`, `add_main_corners`, `sum_corners`, `look_up` and `add_values`."""
     listed = decompose(plain, players, weighting, max_order).listed
     index, tables = listed.index, listed.tables(DEFAULT_EXECUTION)
     expected = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
