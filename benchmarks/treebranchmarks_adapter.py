@@ -45,9 +45,9 @@ COMPILING = 300.0
 class SkglexApproach(Approach):
     """Explain with `skglex.GlexDecomposer`.
 
-    The time includes its fit, which reads the model and the background. What takes less than five minutes runs twice, and
-    the shorter time counts: the first run may compile kernels. Interactions have the form that the approach of woodelf
-    returns, a column per pair of features that the model has.
+    The time includes its fit, which reads the model and the background. What takes less than five minutes runs twice,
+    and the shorter time counts: the first run may compile kernels. Interactions have the form that the approach of
+    woodelf returns, a column per pair of features that the model has.
     """
 
     name = "skglex"
