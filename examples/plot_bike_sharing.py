@@ -147,7 +147,7 @@ ImportanceDisplay.from_decomposer(decomposer, k=12, **rides).figure_.savefig("bi
 # This picture is for eight in the morning of a day off. It goes from the mean prediction through the components. The
 # main effect of the hour adds rides, and the interaction with the day off takes them away.
 
-WaterfallDisplay.from_decomposer(decomposer, eight_off, **rides).figure_.savefig(
+WaterfallDisplay.from_decomposer(decomposer, eight_off, row=0, **rides).figure_.savefig(
     "bike_waterfall.png", dpi=100
 )
 print("Pictures, in this folder: bike_sharing.png, bike_importance.png, bike_waterfall.png")

@@ -288,9 +288,13 @@ class FittedModel:
         self, background: BackgroundLike, rows: NDArray[np.int64], row: Any, weighting: str
     ) -> FittedModel:
         """Return a copy with a background, and with the weighting that ``weighting`` names."""
-        strategy = PathDependent() if weighting == "path_dependent" else background.weighting
+        ensemble = self.source.ensemble
+        strategy: Weighting = PathDependent()
+        if weighting != "path_dependent":
+            # In a forest, the ratios take as much memory as half of the model.
+            strategy, ensemble = background.weighting, replace(ensemble, path_ratio=None, cover_ratio=None)
         # These functions have been called, and would be saved too.
-        source = replace(self.source, with_missing=None, with_survival=None)
+        source = replace(self.source, ensemble=ensemble, with_missing=None, with_survival=None)
         return replace(
             self, source=source, background=background, background_rows=rows, row=row, weighting=strategy
         )

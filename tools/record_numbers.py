@@ -288,7 +288,7 @@ def record_pictures(add: Recorder, decomposer: Any, rows: Any) -> None:
     add("shap", lambda: drawn(shap(decomposer, one, rows, colour_by=other, **how)))
     add("shap, levels", lambda: drawn(shap(decomposer, levels, rows, colour_by=levels, **how)))
     add("notebook", lambda: decomposer._repr_mimebundle_()["text/html"].partition("skglex-components")[2])
-    add("waterfall", lambda: drawn(falls(decomposer, rows, **how)))
+    add("waterfall", lambda: drawn(falls(decomposer, rows[:1], **how)))
     for kind in ("component", "order"):
         add(f"bars by {kind}", lambda kind=kind: drawn(bars(decomposer, kind, **how)))
     pyplot.close("all")

@@ -12,8 +12,8 @@ from skglex._kernels.pair_matrix import add_pair_corners, sum_pair_corners
 from skglex._leaves import Background, BackgroundLike, CoalitionWeights, LeafGames
 from skglex._utils import Execution, budgets, scaled, weight_chunks
 
-# Tasks over first features, whatever the number of threads.
-_TASKS = 8
+# Tasks over first features, whatever the number of threads. Each lists the conditions of all leaves again.
+_TASKS = 2
 
 
 class PairMatrix:

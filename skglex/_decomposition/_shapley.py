@@ -140,7 +140,7 @@ class ShapleySums:
         execution.run(
             shapley_tables,
             [
-                (*args, *leaf_arrays, *weights, a, b, self._pairs)
+                (*args, *leaf_arrays, *weights, a, b, self._pairs or None)
                 for a, b in weight_chunks(cost, scaled(budgets.pattern_table_size) / 16)
             ],
         )

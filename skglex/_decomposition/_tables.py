@@ -14,6 +14,7 @@ from skglex._decomposition._table_or_stream import choose_tables
 from skglex._kernels.arguments import Axes, Events, PathSetItems, TableLayout
 from skglex._kernels.component_tables import (
     add_corners,
+    add_main_corners,
     condition_events,
     look_up,
     map_bins,
@@ -97,17 +98,23 @@ def lay_out_tables(
     max_cells = scaled(budgets.table_cells) if max_cells is None else max_cells
     ensemble = weights.games.ensemble
     n_bins = ensemble.grid.n_bins
-    axes = _list_axes(index, weights.games.players)
-    conditions = _conditions_by_path_set(index, ensemble)
-    args = axes, index.sources, conditions, ensemble.conditions.feature, events_of(ensemble), n_bins
+    axes, events = _list_axes(index, weights.games.players), events_of(ensemble)
     component = np.repeat(np.arange(len(index.sets)), np.diff(axes.ptr))
 
     candidates = np.arange(len(index.sets)) if wanted is None else wanted
+    main = _main_effects(index, axes)
+    others = candidates[~main[candidates]]
+    conditions = (
+        _conditions_by_path_set(index, ensemble) if len(others) else PathSetItems(*np.zeros((2, 1), int))
+    )
+    args = axes, index.sources, conditions, ensemble.conditions.feature, events, n_bins
     size = np.zeros(len(axes.feature), np.int64)
+    cell_of_bin, of_main = _cells_of_bins(ensemble, events), axes.ptr[:-1][main]
+    size[of_main] = [cell_of_bin[s][-1] + 1 for s in axes.feature[of_main]]
     # Sizes come first: the cells of the bins are kept for those components only that get a table.
     no_ptr, longest = np.zeros(len(size), np.int64), int(n_bins.max(initial=0))
     execution.run(
-        map_bins, [(*args, part, size, no_ptr, np.empty(longest, np.int32)) for part in _parts(candidates)]
+        map_bins, [(*args, part, size, no_ptr, np.empty(longest, np.int32)) for part in _parts(others)]
     )
     cells = np.full(len(index.sets), np.inf)
     for c in candidates:
@@ -118,7 +125,9 @@ def lay_out_tables(
     map_size = np.where(tabulated[component], n_bins[axes.feature], 0)
     map_ptr, maps = np.cumsum(map_size) - map_size, np.zeros(int(map_size.sum()), np.int32)
     chosen = np.flatnonzero(tabulated)
-    execution.run(map_bins, [(*args, part, size, map_ptr, maps) for part in _parts(chosen)])
+    execution.run(map_bins, [(*args, part, size, map_ptr, maps) for part in _parts(chosen[~main[chosen]])])
+    for a in axes.ptr[chosen[main[chosen]]]:
+        maps[map_ptr[a] : map_ptr[a] + map_size[a]] = cell_of_bin[axes.feature[a]]
     stride = np.ones(len(axes.feature), np.int64)
     for c in chosen:
         for a in range(axes.ptr[c + 1] - 2, axes.ptr[c] - 1, -1):
@@ -140,13 +149,22 @@ def fill_tables(
     ensemble, n_outputs = games.ensemble, games.ensemble.n_outputs
     tables = replace(tables, values=np.zeros(int(layout.n_cells.sum()) * n_outputs))
     chosen, events = np.flatnonzero(tables.tabulated), events_of(ensemble)
+    is_main = _main_effects(index, layout.axes)
+    main, others = chosen[is_main[chosen]], chosen[~is_main[chosen]]
+    component = np.full(len(ensemble.grid.features), -1)
+    component[layout.axes.feature[layout.axes.ptr[main]]] = main
     leaf_arrays = ensemble.paths, games.players.arrays, ensemble.conditions.feature, ensemble.leaf_values
     for leaves, coalitions in weights.chunks(execution=execution):
+        if len(main):
+            of_leaves = ensemble.paths, games.players.condition_player, *leaf_arrays[2:], coalitions, events
+            execution.run(add_main_corners, [(leaves, *of_leaves, component, layout, tables.values)])
+        if not len(others):
+            continue
         path_set_leaves = leaves_by_path_set(index, leaves)
         args = layout, index.sources, path_set_leaves, *leaf_arrays, coalitions, events
         execution.run(
             add_corners,
-            [(*args, part, tables.values) for part in _parts(chosen)],
+            [(*args, part, tables.values) for part in _parts(others)],
             label="component tables",
         )
     execution.run(
@@ -204,6 +222,25 @@ def _list_axes(index: ComponentIndex, players: Players) -> Axes:
     axes = [np.concatenate([features_of[p] for p in members]) for members in index.sets]
     ptr = np.concatenate([[0], np.cumsum([len(a) for a in axes])]).astype(np.int64)
     return Axes(ptr, np.concatenate([*axes, np.empty(0, np.int64)]).astype(np.int64))
+
+
+def _main_effects(index: ComponentIndex, axes: Axes) -> NDArray[np.bool_]:
+    """Return which components are main effects of single features."""
+    order = np.array([len(members) for members in index.sets], dtype=np.int64)
+    return np.asarray((order == 1) & (np.diff(axes.ptr) == 1))
+
+
+def _cells_of_bins(ensemble: LeafEnsemble, events: Events) -> list[NDArray[np.int64]]:
+    """Return the cell of every bin of each feature; conditions of leaves begin or end where a cell begins."""
+    n_bins, feature = ensemble.grid.n_bins, ensemble.conditions.feature
+    bin_ptr = np.concatenate([[0], np.cumsum(n_bins)])
+    used = np.zeros(len(feature), dtype=bool)
+    used[ensemble.leaf_condition] = True
+    condition = np.repeat(np.arange(len(feature)), np.diff(events.ptr))
+    starts = np.zeros(bin_ptr[-1], np.int64)
+    starts[(bin_ptr[feature[condition]] + events.bin[: len(condition)])[used[condition]]] = 1
+    starts[bin_ptr[:-1]] = 0
+    return [np.cumsum(part) for part in np.split(starts, bin_ptr[1:-1])]
 
 
 def events_of(ensemble: LeafEnsemble) -> Events:

@@ -115,7 +115,9 @@ class Buckets(NamedTuple):
 
 
 class ExtractedLeaves(NamedTuple):
-    """Hold the leaves that `extract_leaves` finds, and their conditions one by one.
+    """Hold the leaves that `extract_leaves` finds, and their conditions.
+
+    A condition is stated at the node below the path's last split on its feature, for all leaves below.
 
     Attributes
     ----------
@@ -125,19 +127,22 @@ class ExtractedLeaves(NamedTuple):
         First leaf of each tree.
     ptr : ndarray of shape (n_leaves + 1,), int64
         First condition of each leaf.
-    feature, lo, hi : ndarray, int32
-        Used_feature of each condition, and its bins ``lo <= b < hi``.
-    missing : ndarray, bool
-        Whether missing values meet the condition.
-    mask : ndarray, int64
-        Start of the condition's bins in a pool of masks; -1 for an interval.
-    path_ratio : ndarray, float64
+    condition_node : ndarray, int32
+        Node of each condition of each leaf.
+    feature, lo, hi : ndarray of shape (n_nodes,), int32
+        Used_feature that the node's parent splits on, and the bins ``lo <= b < hi`` that reach the node.
+    missing : ndarray of shape (n_nodes,), bool
+        Whether missing values reach the node.
+    mask : ndarray of shape (n_nodes,), int64
+        Start of the bins in a pool of masks; -1 for an interval.
+    path_ratio : ndarray of shape (n_nodes,), float64
         Product of cover(child) / cover(node) over the path's splits on the feature.
     """
 
     node: NDArray[np.int64]
     tree_ptr: NDArray[np.int64]
     ptr: NDArray[np.int64]
+    condition_node: NDArray[np.int32]
     feature: NDArray[np.int32]
     lo: NDArray[np.int32]
     hi: NDArray[np.int32]
@@ -766,6 +771,31 @@ class PairLayout(NamedTuple):
 
     bin_ptr: NDArray[np.int64]
     row_ptr: NDArray[np.int64]
+
+
+class LeafConditions(NamedTuple):
+    """List conditions of one leaf (work space of `skglex._kernels.pair_matrix`).
+
+    Attributes
+    ----------
+    position : ndarray of shape (n_features,), int64
+        Position of each condition's player among those of the leaf.
+    weight : ndarray of shape (n_features,), float64
+        Weight of the leaf's other conditions.
+    column : ndarray of shape (n_features,), int64
+        First bin of the feature, among the bins of all features.
+    holds : ndarray of shape (n_features,), float64
+        1 if the condition holds in that bin, else 0.
+    first, last : ndarray of shape (n_features,), int64
+        The condition's events in later bins.
+    """
+
+    position: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    column: NDArray[np.int64]
+    holds: NDArray[np.float64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
 
 
 class ComponentTerms(NamedTuple):

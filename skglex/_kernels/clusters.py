@@ -9,9 +9,8 @@ per cluster.
 import numpy as np
 
 from skglex._kernels.arguments import ClusterSpace
-from skglex._kernels.bitsets import count_ones
 from skglex._kernels.compilation import helper, kernel
-from skglex._kernels.patterns import BLOCK, violations
+from skglex._kernels.patterns import BLOCK
 from skglex._kernels.shapley import n_columns
 from skglex._kernels.subsets import count_members, subset_rank, sum_over_subsets
 
@@ -393,23 +392,6 @@ def coalitions_by_state(
         i += n_leaves
 
 
-@helper
-def _count_one_leaf(leaf, background, conditions, paths, players, max_order, ranks, pattern, weight):
-    """Add the weight of each background row to the set of players of one leaf that it violates."""
-    offset, n_rows = ranks.offset[players.n_players[leaf]], background.share.shape[0]
-    first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
-    n_violated = np.empty(BLOCK, np.uint64)
-    for start in range(0, n_rows, BLOCK):
-        stop = min(start + BLOCK, n_rows)
-        ids, bits = paths.condition, players.position
-        violations(background.bins, start, stop, conditions, ids, bits, first, last, pattern)
-        for r in range(stop - start):
-            n_violated[r] = count_ones(pattern[r])
-        for r in range(stop - start):
-            if n_violated[r] <= max_order:
-                weight[subset_rank(pattern[r], ranks.choose, offset)] += background.share[start + r]
-
-
 @kernel
 def add_near_misses_by_state(
     background, conditions, paths, values, players, n_bins, layout, wanted, ranks, most_states, out
@@ -417,11 +399,10 @@ def add_near_misses_by_state(
     """Do the same as `skglex._kernels.bitsets.add_near_misses`, for clusters of leaves.
 
     ``background.share`` holds the weights of the rows. The cost of a leaf grows with its states, that of a cluster with
-    the rows. A leaf that alone has too many states is compared with every row.
+    the rows. The leaves have at most 12 conditions, so each fits.
     """
     space = cluster_space(conditions, n_bins, layout.n_players, _CODES, False)
-    code, pattern = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint64)
-    most = 0
+    code, most = np.empty(BLOCK, np.uint16), 0
     while (2 << most) <= _CODES:
         most += 1
     rank, ranked = np.empty((most + 1, 1 << most), np.int32), np.zeros(most + 1, np.bool_)
@@ -430,12 +411,7 @@ def add_near_misses_by_state(
         n_leaves, n_features, n_cluster, size = grow_cluster(
             wanted.leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
         )
-        if n_leaves > 0:
-            count_background(background, n_features, size, space, code, space.share)
-        else:
-            leaf = wanted.leaves[i]
-            weight = out[wanted.start[leaf] :]
-            _count_one_leaf(leaf, background, conditions, paths, players, max_order, ranks, pattern, weight)
+        count_background(background, n_features, size, space, code, space.share)
         for leaf in wanted.leaves[i : i + n_leaves]:
             k = players.n_players[leaf]
             if not ranked[k]:
@@ -448,4 +424,4 @@ def add_near_misses_by_state(
                 if place >= 0:
                     weight[place] += space.share[s]
         clear_cluster(n_features, n_cluster, space)
-        i += max(n_leaves, 1)
+        i += n_leaves

@@ -350,6 +350,32 @@ def add_corners(
 
 
 @kernel
+def add_main_corners(
+    leaves, paths, positions, condition_feature, values, coalitions, events, component, layout, tables
+):
+    """Do the same as `add_corners` for main effects of single features, leaf by leaf.
+
+    ``component`` holds the component of each used_feature, -1 if its main effect has no table.
+    """
+    for q in range(leaves.shape[0]):
+        leaf = leaves[q]
+        weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
+        for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+            condition, p = paths.condition[e], np.int64(positions[e])
+            c = component[condition_feature[condition]]
+            if c < 0:
+                continue
+            cell_of = layout.map_ptr[layout.axes.ptr[c]]
+            for o in range(values.value.shape[1]):
+                value = values.value[leaf, o]
+                at = layout.table_ptr[c] + (values.output[leaf] + o) * layout.n_cells[c]
+                tables[at] -= value * weight[0]
+                of_player = value * weight[1 + p if ranked else 1 << p]
+                for x in range(events.ptr[condition], events.ptr[condition + 1]):
+                    tables[at + layout.maps[cell_of + events.bin[x]]] += of_player * events.sign[x]
+
+
+@kernel
 def sum_corners(layout, n_outputs, chosen, tables):
     """Turn corners into values: one running sum per axis, in place."""
     for i in range(chosen.shape[0]):

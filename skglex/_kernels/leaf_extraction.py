@@ -32,7 +32,7 @@ def measure_trees(left, right, roots, n_features):
 def _copy_path(s, n_bins, n, path, path_ratio, new_path, new_ratio):
     """Copy a path's n conditions and insert one on used_feature s if there is none; return their number and its place.
 
-    A condition has the columns used_feature, lo, hi, missing and mask. A new one holds for all bins.
+    A condition has the columns used_feature, lo, hi, missing, mask and node. A new one holds for all bins.
     """
     at = 0
     while at < n and path[at, 0] < s:
@@ -41,7 +41,7 @@ def _copy_path(s, n_bins, n, path, path_ratio, new_path, new_ratio):
     shift = 0 if known else 1
     for i in range(n):
         j = i if i < at else i + shift
-        for column in range(5):
+        for column in range(6):
             new_path[j, column] = path[i, column]
         new_ratio[j] = path_ratio[i]
     if not known:
@@ -77,7 +77,7 @@ def extract_leaves(trees, cover_ratio, n_bins, max_depth, leaves):
     width = min(max_depth, n_bins.shape[0]) + 1
     # Row d of these holds the conditions of the path's node at depth d, so a child rewrites row d + 1 only.
     size = np.zeros(max_depth + 2, np.int64)
-    path = np.empty((max_depth + 2, width, 5), np.int64)
+    path = np.empty((max_depth + 2, width, 6), np.int64)
     path_ratio = np.empty((max_depth + 2, width), np.float64)
     pool = np.empty(1024, np.uint8)
     pool_size = 0
@@ -113,17 +113,15 @@ def extract_leaves(trees, cover_ratio, n_bins, max_depth, leaves):
                     path[d, at, 4] = pool_size
                     pool_size += n_bins[s]
                 path_ratio[d, at] *= cover_ratio[node]
+                path[d, at, 5] = node
+                leaves.feature[node], leaves.lo[node], leaves.hi[node] = s, path[d, at, 1], path[d, at, 2]
+                leaves.missing[node], leaves.mask[node] = path[d, at, 3] != 0, path[d, at, 4]
+                leaves.path_ratio[node] = path_ratio[d, at]
             else:
                 size[0] = 0
             if left[node] < 0:
                 for i in range(size[d]):
-                    leaves.feature[e], leaves.lo[e], leaves.hi[e] = (
-                        path[d, i, 0],
-                        path[d, i, 1],
-                        path[d, i, 2],
-                    )
-                    leaves.missing[e], leaves.mask[e] = path[d, i, 3] != 0, path[d, i, 4]
-                    leaves.path_ratio[e] = path_ratio[d, i]
+                    leaves.condition_node[e] = path[d, i, 5]
                     e += 1
                 leaves.node[leaf] = node
                 leaf += 1

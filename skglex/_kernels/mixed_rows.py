@@ -93,12 +93,14 @@ def add_free_leaves(sets, conditions, paths, values, axes, at, margin, out):
     for i in range(axes.leaves.shape[0]):
         leaf = axes.leaves[i]
         first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
-        rest[:] = everyone
+        for w in range(n_words):
+            rest[w] = everyone[w]
         for e in range(first, last):
             c = paths.condition[e]
             if not axes.free[conditions.feature[c]]:
                 _keep_rows(sets, conditions, c, current, met, rest)
-        own[:] = rest
+        for w in range(n_words):
+            own[w] = rest[w]
         for e in range(first, last):
             c = paths.condition[e]
             if axes.free[conditions.feature[c]]:

@@ -6,7 +6,33 @@ very many pairs the lists would not fit in memory, but the tables do if features
 
 import numpy as np
 
-from skglex._kernels.compilation import kernel
+from skglex._kernels.arguments import LeafConditions
+from skglex._kernels.compilation import helper, kernel
+
+
+@helper
+def _list_conditions(
+    leaf, f0, f1, paths, positions, condition_feature, weight, ranked, events, layout, found
+):
+    """List the leaf's conditions on the features from f0 on; return their number, and how many are on those below f1.
+
+    ``found`` receives of each the position of the player, the weight without it, the first bin of the feature, 1 if the
+    condition holds in that bin, and the events in later bins.
+    """
+    n, n_first = 0, 0
+    for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+        condition = paths.condition[e]
+        s, p = condition_feature[condition], np.int64(positions[e])
+        if s < f0 or (s >= f1 and n_first == 0):
+            continue
+        n_first += s < f1
+        first, last = events.ptr[condition], events.ptr[condition + 1]
+        holds = first < last and events.bin[first] == 0
+        found.position[n], found.weight[n] = p, weight[1 + p if ranked else 1 << p]
+        found.column[n], found.holds[n] = layout.bin_ptr[s], 1.0 if holds else 0.0
+        found.first[n], found.last[n] = first + holds, last
+        n += 1
+    return n, n_first
 
 
 @kernel
@@ -15,42 +41,48 @@ def add_pair_corners(
 ):
     """Add the corners of every leaf's boxes to the main effects and pairs whose first feature is ``f0 <= s < f1``.
 
-    A corner of a box counts for the bins that are not below it: see `skglex._kernels.component_tables`.
+    A corner of a box counts for the bins that are not below it: see `skglex._kernels.component_tables`. What the boxes
+    of all coalitions have in a corner is added at once.
     """
-    value, choose = values.value, coalitions.ranks.choose
+    n_features, choose = layout.bin_ptr.shape[0] - 1, coalitions.ranks.choose
+    found = LeafConditions(
+        np.empty(n_features, np.int64),
+        np.empty(n_features),
+        np.empty(n_features, np.int64),
+        np.empty(n_features),
+        np.empty(n_features, np.int64),
+        np.empty(n_features, np.int64),
+    )
     for q in range(leaves.shape[0]):
         leaf = leaves[q]
-        first, last = paths.ptr[leaf], paths.ptr[leaf + 1]
         weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
-        offset = coalitions.ranks.offset[last - first]
-        for i in range(first, last):
-            s, p = condition_feature[paths.condition[i]], np.int64(positions[i])
-            if not f0 <= s < f1:
-                continue
-            begin0, end0 = events.ptr[paths.condition[i]], events.ptr[paths.condition[i] + 1]
-            bin0, of_i = layout.bin_ptr[s], weight[1 + p if ranked else 1 << p]
-            for o in range(value.shape[1]):
-                v, output = value[leaf, o], values.output[leaf] + o
-                main[output, bin0] -= v * weight[0]
-                for x in range(begin0, end0):
-                    main[output, bin0 + events.bin[x]] += v * of_i * events.sign[x]
-            for j in range(i + 1, last):
-                r = np.int64(positions[j])
-                of_j = weight[1 + r if ranked else 1 << r]
-                of_both = weight[offset[2] + choose[r, 2] + p if ranked else (1 << p) | (1 << r)]
-                begin1, end1 = events.ptr[paths.condition[j]], events.ptr[paths.condition[j] + 1]
-                column = layout.bin_ptr[condition_feature[paths.condition[j]]]
-                for o in range(value.shape[1]):
-                    v, table = value[leaf, o], pairs[values.output[leaf] + o]
-                    row = layout.row_ptr[bin0] + column
-                    table[row] += v * weight[0]
-                    for y in range(begin1, end1):
-                        table[row + events.bin[y]] -= v * of_j * events.sign[y]
-                    for x in range(begin0, end0):
-                        row, signed = layout.row_ptr[bin0 + events.bin[x]] + column, v * events.sign[x]
-                        table[row] -= signed * of_i
-                        for y in range(begin1, end1):
-                            table[row + events.bin[y]] += signed * of_both * events.sign[y]
+        n, n_first = _list_conditions(
+            leaf, f0, f1, paths, positions, condition_feature, weight, ranked, events, layout, found
+        )
+        pair_rank = coalitions.ranks.offset[paths.ptr[leaf + 1] - paths.ptr[leaf], 2]
+        for o in range(values.value.shape[1]):
+            value, output = values.value[leaf, o], values.output[leaf] + o
+            none, table = value * weight[0], pairs[output]
+            for i in range(n_first):
+                p, bin0 = found.position[i], found.column[i]
+                of_i, in_i = value * found.weight[i], found.holds[i]
+                row = layout.row_ptr[bin0]
+                main[output, bin0] += of_i * in_i - none
+                for x in range(found.first[i], found.last[i]):
+                    main[output, bin0 + events.bin[x]] += of_i * events.sign[x]
+                for j in range(i + 1, n):
+                    r = found.position[j]
+                    rank = pair_rank + choose[r, 2] + p if ranked else (1 << p) | (1 << r)
+                    of_j, of_both, in_j = value * found.weight[j], value * weight[rank], found.holds[j]
+                    at = row + found.column[j]
+                    table[at] += none - of_i * in_i - (of_j - of_both * in_i) * in_j
+                    for y in range(found.first[j], found.last[j]):
+                        table[at + events.bin[y]] += events.sign[y] * (of_both * in_i - of_j)
+                    for x in range(found.first[i], found.last[i]):
+                        sign, at = events.sign[x], layout.row_ptr[bin0 + events.bin[x]] + found.column[j]
+                        table[at] += sign * (of_both * in_j - of_i)
+                        for y in range(found.first[j], found.last[j]):
+                            table[at + events.bin[y]] += sign * events.sign[y] * of_both
 
 
 @kernel

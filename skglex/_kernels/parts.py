@@ -96,7 +96,8 @@ def _solve_rows(n, n_parts, node_weights, n_nodes, work):
     rest, after = work.rest, work.rest[n_parts]
     for r in range(n):
         # rest[part] is the product of the parts before it, and later also of those after it.
-        rest[0, :n_nodes] = node_weights[:n_nodes]
+        for q in range(n_nodes):
+            rest[0, q] = node_weights[q]
         for part in range(n_parts - 1):
             product = work.product[part, np.int64(work.pattern[part, r])]
             for q in range(n_nodes):

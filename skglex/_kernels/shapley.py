@@ -104,7 +104,8 @@ def shapley_tables(leaf_bits, tables, columns, paths, players, value, start, wei
     """Fill the groups' tables: the Shapley value (or half the interaction) of each column for each pattern.
 
     A group's table holds, for each pattern, the outputs one after the other, each with its columns. The coalition
-    weights of leaf l begin at ``weight[start[l]]``.
+    weights of leaf l begin at ``weight[start[l]]``. ``pairs`` is True for interactions and None for values: since that
+    is a type of its own, only one of the two is compiled.
     """
     n_outputs = value.shape[1]
     for g in range(g0, g1):
@@ -116,7 +117,7 @@ def shapley_tables(leaf_bits, tables, columns, paths, players, value, start, wei
             if size == 0 or n_leaf_columns == 0:
                 continue
             solved = np.empty((n_leaf_columns, 1 << k))
-            if pairs:
+            if pairs is not None:
                 shapley_pairs(weight[start[leaf] :], k, count_members(k), solved)
             else:
                 shapley_values(weight[start[leaf] :], k, count_members(k), solved)

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numba
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.extending import intrinsic
 
+_config: Any = numba.config
 _Function = Callable[..., Any]
 _FOUR = ir.VectorType(ir.DoubleType(), 4)
 
@@ -38,7 +40,11 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
     """Return the columns of a four by four matrix."""
     even = [_mixed(builder, rows[i], rows[i + 1], [0, 4, 2, 6]) for i in (0, 2)]
     odd = [_mixed(builder, rows[i], rows[i + 1], [1, 5, 3, 7]) for i in (0, 2)]
-    return [_mixed(builder, *pair, lanes) for lanes in ([0, 1, 4, 5], [2, 3, 6, 7]) for pair in (even, odd)]
+    return [
+        _mixed(builder, upper, lower, lanes)
+        for lanes in ([0, 1, 4, 5], [2, 3, 6, 7])
+        for upper, lower in (even, odd)
+    ]
 
 
 def _add_columns(width: int) -> _Function:
@@ -53,7 +59,7 @@ def _add_columns(width: int) -> _Function:
             for i in range(first, first + 4):
                 targets[k][i] += table[int(place[i]) + k]
 
-    if config.DISABLE_JIT:
+    if _config.DISABLE_JIT:
         return plain
 
     def typed(context: Any, table: Any, place: Any, first: Any, targets: Any) -> Any:

@@ -2,7 +2,12 @@
 
 from skglex._kernels.arguments import RankedSubsets, Trees
 from skglex._leaves._additivity import require_equal, rounding_of
-from skglex._leaves._background import Background, BackgroundLike, NoBackground, warn_of_small_background
+from skglex._leaves._background import (
+    Background,
+    BackgroundLike,
+    NoBackground,
+    warn_of_small_background,
+)
 from skglex._leaves._coalition_weights import CoalitionWeights
 from skglex._leaves._empirical import Empirical
 from skglex._leaves._games import LeafGames

@@ -137,15 +137,11 @@ class Background:
     @cached_property
     def numbered_rows(self) -> NumberedRows:
         """Return the rows with their bins numbered among those that occur."""
-        numbers, occurring = np.empty(self.bins.shape, np.uint32), [np.empty(0, np.int64)]
-        for s, column in enumerate(self.bins):
-            bins, numbers[s] = np.unique(column, return_inverse=True)
-            occurring.append(bins)
-        fits = numbers.max(initial=0) < np.iinfo(np.uint16).max
+        numbers, occurring = number_bins(self.bins)
         return NumberedRows(
-            bins=numbers.astype(np.uint16) if fits else numbers,
-            ptr=np.cumsum([len(bins) for bins in occurring]).astype(np.int64),
-            occurring=np.concatenate(occurring).astype(np.int64),
+            bins=numbers,
+            ptr=np.cumsum([0, *map(len, occurring)]).astype(np.int64),
+            occurring=np.concatenate([*occurring, np.empty(0)]).astype(np.int64),
             weight=self.weight,
             equal=self.equal_weight,
         )
@@ -204,6 +200,18 @@ class NoBackground:
             "this needs rows, but fit got none. Pass rows to fit, or to a function that takes them, such as "
             "skglex.inspection.component_importance(decomposer, X)"
         )
+
+
+def number_bins(
+    bins: NDArray[np.unsignedinteger],
+) -> tuple[NDArray[np.unsignedinteger], list[NDArray[np.unsignedinteger]]]:
+    """Return the number of each bin among those of its used_feature that occur, and the bins that occur."""
+    numbers, occurring = np.empty(bins.shape, np.uint32), []
+    for s, column in enumerate(bins):
+        some, numbers[s] = np.unique(column, return_inverse=True)
+        occurring.append(some)
+    fits = numbers.max(initial=0) < np.iinfo(np.uint16).max
+    return (numbers.astype(np.uint16) if fits else numbers), occurring
 
 
 def warn_of_small_background(n_rows: float, order: int) -> None:

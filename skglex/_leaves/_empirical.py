@@ -44,6 +44,8 @@ _SHARING_PLAYERS = 12
 _STEP = 5.0
 # Nanoseconds that it takes to pass a node with other background rows, and that each leaf takes.
 _WALK, _WALK_LEAF = 3.0, 1000.0
+# Nanoseconds that it takes in the bit sets of a condition of a leaf.
+_BIT = 0.005
 # Fewest leaves that walks are considered for, and most sets of players that they distinguish.
 _LEAVES_TO_WALK, _MOST_SETS = 256, 1 << 16
 # Leaves of one task.
@@ -65,6 +67,8 @@ class Empirical:
         self, ensemble: LeafEnsemble, averaged: NDArray[np.bool_], execution: Execution
     ) -> NDArray[np.float64]:
         """Return E_l of the marked conditions (see `Weighting`)."""
+        if averaged.all() and _is_deep(ensemble):
+            return self._shares_of_leaves(ensemble, execution)
         sets = ensemble.distinct_sets(averaged)
         ids = np.arange(len(sets.first))
         out = np.zeros(len(ids))
@@ -83,6 +87,19 @@ class Empirical:
         for block in self.background.bit_sets(ensemble.grid.n_bins):
             execution.run(add_near_misses, [(block, *args, part, subset_ranks(1), out) for part in tasks])
         return out[sets.of_leaf] / self.background.total
+
+    def _shares_of_leaves(self, ensemble: LeafEnsemble, execution: Execution) -> NDArray[np.float64]:
+        """Return the share of the background rows that reach each leaf of the trees."""
+        n, n_conditions = ensemble.n_leaves, len(ensemble.leaf_condition)
+        # Of no interest is which players a row violates, so all features are those of one player.
+        position, player = np.zeros(n_conditions, np.uint8), np.zeros(n_conditions, np.int64)
+        players = PlayerArrays(position, player, np.ones(n, np.int64))
+        of_feature, n_bins = np.zeros(len(ensemble.grid.features), np.int64), ensemble.grid.n_bins
+        args = self.background.numbered_rows, ensemble.trees, of_feature, n_bins, ensemble.paths, players
+        out, wanted = np.zeros(n), RankedSubsets(np.arange(n), np.arange(n), n, 0)
+        tasks = [(part, subset_ranks(1), _trees_of(ensemble, part)) for part in _split_trees(wanted)]
+        execution.run(add_near_misses_by_walks, [(*args, *task, out) for task in tasks])
+        return out / self.background.total
 
     def table_weights(self, games: LeafGames, first: int, last: int) -> NDArray[np.float64]:
         """Return the weights of all coalitions (see `Weighting`)."""
@@ -134,7 +151,7 @@ class Empirical:
             games.players.n_players[wanted.leaves], wanted.max_order
         )
         if self._walk_is_cheaper(games, wanted, np.minimum(by_bit_set, by_state).mean()):
-            walks = [self._walk(games, part, ranks, out) for part in _split_trees(ensemble, wanted)]
+            walks = [self._walk(games, part, ranks, out) for part in _split_trees(wanted)]
             execution.run(add_near_misses_by_walks, walks)
         else:
             self._count_leaves(games, wanted, by_state < by_bit_set, ranks, out, execution)
@@ -206,7 +223,7 @@ class Empirical:
         n_sets = sum(comb(largest, size) for size in range(wanted.max_order + 1))
         if ensemble.trees is None or n_leaves < _LEAVES_TO_WALK or n_sets > _MOST_SETS:
             return False
-        trees = np.unique(np.searchsorted(ensemble.tree_ptr, wanted.leaves, side="right") - 1)
+        trees = _trees_of(ensemble, wanted)
         trees = trees[np.unique(np.linspace(0, len(trees) - 1, 3).astype(int))]
         of_tree = [slice(*np.searchsorted(wanted.leaves, ensemble.tree_ptr[t : t + 2])) for t in trees]
         some = wanted._replace(leaves=np.concatenate([wanted.leaves[part] for part in of_tree]))
@@ -280,7 +297,19 @@ class Empirical:
         """Do nothing: the background is part of every copy."""
 
 
-def _split_trees(ensemble: LeafEnsemble, wanted: RankedSubsets) -> list[RankedSubsets]:
+def _trees_of(ensemble: LeafEnsemble, wanted: RankedSubsets) -> NDArray[np.int64]:
+    """Return the trees of the leaves of a request."""
+    return np.unique(np.searchsorted(ensemble.tree_ptr, wanted.leaves, side="right") - 1)
+
+
+def _is_deep(ensemble: LeafEnsemble) -> bool:
+    """Return whether a row walks down the trees sooner than it is in the bit sets of all leaves' conditions."""
+    n_trees, n_leaves = len(ensemble.tree_ptr) - 1, ensemble.n_leaves
+    depth = 1.5 * np.log2(max(n_leaves / max(n_trees, 1), 2))
+    return ensemble.trees is not None and _WALK * depth * n_trees < _BIT * len(ensemble.leaf_condition)
+
+
+def _split_trees(wanted: RankedSubsets) -> list[RankedSubsets]:
     """Split a request into tasks of some trees or, if they are large, parts of a tree."""
     chunks = weight_chunks(np.ones(len(wanted.leaves)), _LEAVES_PER_WALK)
     return [wanted._replace(leaves=wanted.leaves[a:b]) for a, b in chunks]

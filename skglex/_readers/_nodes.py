@@ -103,28 +103,34 @@ def to_leaves(
         node=np.empty(n_leaves, np.int64),
         tree_ptr=np.empty(len(nodes.roots), np.int64),
         ptr=np.empty(n_leaves + 1, np.int64),
-        feature=np.empty(bound, np.int32),
-        lo=np.empty(bound, np.int32),
-        hi=np.empty(bound, np.int32),
-        missing=np.empty(bound, np.bool_),
-        mask=np.empty(bound, np.int64),
-        path_ratio=np.empty(bound),
+        condition_node=np.empty(bound, np.int32),
+        feature=np.empty(len(inner), np.int32),
+        lo=np.empty(len(inner), np.int32),
+        hi=np.empty(len(inner), np.int32),
+        missing=np.empty(len(inner), np.bool_),
+        mask=np.empty(len(inner), np.int64),
+        path_ratio=np.empty(len(inner)),
     )
     pool = extract_leaves(
         trees, np.ones(len(inner)) if cover_ratio is None else cover_ratio, grid.n_bins, max_depth, leaves
     )
-    n = leaves.ptr[-1]
-    conditions, complement, leaf_condition = collect_conditions(
-        grid, leaves.feature[:n], leaves.lo[:n], leaves.hi[:n], leaves.missing[:n], leaves.mask[:n], pool
+    condition_node = leaves.condition_node[: leaves.ptr[-1]]
+    stated = np.zeros(len(inner), dtype=bool)
+    stated[condition_node] = True
+    bounds = leaves.lo[stated], leaves.hi[stated], leaves.missing[stated]
+    conditions, complement, condition = collect_conditions(
+        grid, leaves.feature[stated], *bounds, leaves.mask[stated], pool
     )
+    condition_of_node = np.empty(len(inner), np.int32)
+    condition_of_node[stated] = condition
     trees.leaf[leaves.node] = np.arange(n_leaves)
     return LeafEnsemble(
         grid=grid,
         conditions=conditions,
         complement=complement,
         leaf_ptr=leaves.ptr,
-        leaf_condition=leaf_condition,
-        path_ratio=None if cover_ratio is None else leaves.path_ratio[:n].copy(),
+        leaf_condition=condition_of_node[condition_node],
+        path_ratio=None if cover_ratio is None else leaves.path_ratio[condition_node],
         value=np.ascontiguousarray(nodes.value[leaves.node]),
         output=np.repeat(nodes.output, np.diff(leaves.tree_ptr)).astype(np.int32),
         tree_ptr=leaves.tree_ptr,

@@ -265,9 +265,9 @@ def test_coalition_weights(plain, players, weighting, by_state, monkeypatch):
 @pytest.mark.parametrize(("by", "max_order"), [("bits", 2), ("state", 2), ("walks", 1), ("walks", 3)])
 @weightings
 def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
-    """`ranked_from_ratios`; or `add_near_misses` and its sisters, with `sum_ranked_subsets`.
+    """`ranked_from_ratios`, or `sum_ranked_subsets` of near misses: `add_near_misses` and the same by states or walks.
 
-    The sisters are `add_near_misses_by_state` and `add_near_misses_by_walks`.
+    That is `add_near_misses_by_state` and `add_near_misses_by_walks`.
     """
     # With "state", leaves of one player are counted by bit sets.
     costs = 1.5 if by == "state" else np.inf
@@ -301,6 +301,8 @@ def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
 def test_sums_of_leaves(plain, weighting, engine, n_rows, monkeypatch):
     """`value_tables` with `accumulate`; `pack_trees` with `traverse` or `traverse_levels`: all features, some, none."""
     monkeypatch.setattr(LeafSum, "_engine", lambda self, n: engine)
+    # Where no feature is kept, the background walks down the trees.
+    monkeypatch.setattr(_empirical, "_is_deep", lambda ensemble: n_rows == 5)
     n, bins = len(plain.n_bins), plain.bins[:, :n_rows]
     for keep in (np.ones(n, bool), np.arange(n) % 2 == 0, np.zeros(n, bool)):
         if engine == "levels" and not (keep.all() and n and not len(plain.ensemble.trees.masks)):
@@ -324,7 +326,7 @@ def decompose(plain, players, weighting, max_order):
 @pytest.mark.parametrize("max_order", [1, 6])
 @weightings
 def test_tables(plain, players, weighting, max_order):
-    """Test `map_bins`, `add_corners`, `sum_corners`, `look_up` and `add_values`."""
+    """Test `map_bins`, `add_corners`, `add_main_corners`, `sum_corners`, `look_up` and `add_values`."""
     listed = decompose(plain, players, weighting, max_order).listed
     index, tables = listed.index, listed.tables(DEFAULT_EXECUTION)
     expected = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)

@@ -64,7 +64,7 @@ def adapter(monkeypatch):
 
 
 def test_every_task_is_timed(adapter, monkeypatch):
-    """Each task calls skglex with its kind of weights and of result, and the first call of a kind is not timed."""
+    """Each task calls skglex twice, with its kind of weights and of result."""
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=list("abc"))
     model = GradientBoostingRegressor(n_estimators=3, random_state=0).fit(X, X["a"] * X["b"])
     trained = SimpleNamespace(raw_model=model, params=SimpleNamespace(D=3, T=3))
@@ -74,13 +74,12 @@ def test_every_task_is_timed(adapter, monkeypatch):
     for task in TASKS:
         method = getattr(approach, task)
         assert list(signature(method).parameters) == list(signature(getattr(Approach(), task)).parameters)
-        for _ in range(2):
-            out = method(trained, X[:20], X[20:] if task.startswith("background") else None)
-            assert type(out) is ApproachOutput
-            assert 0 < out.elapsed_s < 10
-            assert not any((out.not_supported, out.is_estimated, out.memory_crash))
-    assert len(found) == 3 * len(TASKS)
-    path, path_pairs, background, background_pairs = found[::3]
+        out = method(trained, X[:20], X[20:] if task.startswith("background") else None)
+        assert type(out) is ApproachOutput
+        assert out.elapsed_s > 0
+        assert not any((out.not_supported, out.is_estimated, out.memory_crash))
+    assert len(found) == 2 * len(TASKS)
+    path, path_pairs, background, background_pairs = found[::2]
     assert path.shape == background.shape == (20, 3)
     assert not np.allclose(path, background)
     for values, blocks in ((path, path_pairs), (background, background_pairs)):

@@ -48,4 +48,4 @@ def draw_everything(decomposer, rows, figure):
         draw(ComponentDisplay, chosen, X=rows)
         draw(ShapDisplay, chosen[0].features[0], rows, colour_by=chosen[-1].features[-1])
     draw(ImportanceDisplay, "order")
-    draw(WaterfallDisplay, rows)
+    draw(WaterfallDisplay, rows, row=0)
