@@ -176,7 +176,8 @@ def _join_sources(parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n_co
     """Sort (component, path set) by component."""
     component = np.concatenate([p[0] for p in parts]) if parts else np.empty(0, np.int64)
     path_set = np.concatenate([p[1] for p in parts]) if parts else np.empty(0, np.int64)
-    order = np.argsort(component, kind="stable")
+    # Numbers of 16 bits are sorted in linear time.
+    order = np.argsort(component.astype(np.min_scalar_type(n_components)), kind="stable")
     ptr = np.searchsorted(component[order], np.arange(n_components + 1)).astype(np.int64)
     return Sources(ptr, path_set[order])
 

@@ -6,7 +6,10 @@ bit sets handle 64 rows in one operation.
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, kernel
+from skglex._kernels.compilation import helper, inlined, kernel
+
+# Words whose bits are counted in the time of one call, and in the time that one player of one row takes.
+_CALL, _VISIT = 80, 6
 
 
 @kernel
@@ -60,6 +63,32 @@ def position_of(bit):
     return _POSITION[(bit * _DE_BRUIJN) >> np.uint64(58)]
 
 
+@inlined
+def _and_not(first, second, out):
+    """Write the bits of ``first`` that are not in ``second``; return whether there are any."""
+    found = np.uint64(0)
+    for w in range(out.shape[0]):
+        out[w] = first[w] & ~second[w]
+        found |= out[w]
+    return found != 0
+
+
+@inlined
+def _or_and_not(first, second, out):
+    """Add the bits of ``first`` that are not in ``second`` to ``out``."""
+    for w in range(out.shape[0]):
+        out[w] |= first[w] & ~second[w]
+
+
+@inlined
+def _count_and_not(first, second):
+    """Return the number of bits of ``first`` that are not in ``second``."""
+    n = np.int64(0)
+    for w in range(first.shape[0]):
+        n += np.int64(count_ones(first[w] & ~second[w]))
+    return n
+
+
 @kernel
 def find_rows(c, conditions, sets, out):
     """Write the set of the rows that meet condition c."""
@@ -70,20 +99,91 @@ def find_rows(c, conditions, sets, out):
     bits = sets.bits
     if conditions.mask[c] < 0:
         lo, hi = row + below[conditions.lo[c]], row + below[conditions.hi[c]]
-        for w in range(out.shape[0]):
-            out[w] = bits[hi, w] & ~bits[lo, w]
+        _and_not(bits[hi], bits[lo], out)
         if conditions.missing[c] == last:
             lo, hi = row + below[last], row + below[last + 1]
-            for w in range(out.shape[0]):
-                out[w] |= bits[hi, w] & ~bits[lo, w]
+            _or_and_not(bits[hi], bits[lo], out)
         return
     for w in range(out.shape[0]):
         out[w] = np.uint64(0)
     for b in range(last + 1):
         if conditions.masks[conditions.mask[c] + b]:
             lo, hi = row + below[b], row + below[b + 1]
-            for w in range(out.shape[0]):
-                out[w] |= bits[hi, w] & ~bits[lo, w]
+            _or_and_not(bits[hi], bits[lo], out)
+
+
+@helper
+def _meet_players(leaf, n_players, conditions, paths, players, sets, current, met, row_of):
+    """Fill ``met`` with the rows that meet the conditions of each player of a leaf; player p has row ``row_of[p]``.
+
+    Row s holds the rows that meet the condition ``current[s]``. Neighbouring leaves share most conditions. The rows
+    after those of the features are for players with several features.
+    """
+    n_used_features = current.shape[0]
+    for p in range(n_players):
+        row_of[p] = -1
+    for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+        c = paths.condition[e]
+        s = np.int64(conditions.feature[c])
+        if current[s] != c:
+            current[s] = c
+            find_rows(c, conditions, sets, met[s])
+        p = players.position[e]
+        if row_of[p] < 0:
+            row_of[p] = s
+            continue
+        # The player is a group of features: all of its conditions must hold.
+        joint, one, other = met[n_used_features + p], met[row_of[p]], met[s]
+        for w in range(joint.shape[0]):
+            joint[w] = one[w] & other[w]
+        row_of[p] = n_used_features + p
+
+
+@helper
+def _count_sets(n, k, met, row_of, choose, equal, left, pick, weight):
+    """Add the rows in ``left[0]``, each of which violates n of k players, to the weights of those sets of players.
+
+    Every row has the weight ``equal``. ``left[j]`` receives the rows that violate the first j players of a set.
+    """
+    pick[0, 0], pick[0, 1], j = 0, 0, 0
+    while j >= 0:
+        # The player of the set in turn, and the rank of the players before it.
+        p, rank = pick[j, 0], pick[j, 1]
+        if p > k - n + j:
+            j -= 1
+            continue
+        pick[j, 0] = p + 1
+        rank += choose[p, j + 1]
+        if j == n - 1:
+            weight[rank] += equal * np.float64(_count_and_not(left[j], met[row_of[p]]))
+        elif _and_not(left[j], met[row_of[p]], left[j + 1]):
+            j += 1
+            pick[j, 0], pick[j, 1] = p + 1, rank
+
+
+@helper
+def _visit_rows(k, rows, met, row_of, choose, row_weight, weight):
+    """Do the same as `_count_sets` row by row, for any weights; ``rows`` is the set of rows."""
+    i, rank = np.zeros(64, np.int64), np.zeros(64, np.int64)
+    for w in range(rows.shape[0]):
+        near = rows[w]
+        if near == 0:
+            continue
+        # The players come one after the other, and the rows of the word keep their sets.
+        for p in range(k):
+            lost = near & ~met[row_of[p], w]
+            while lost:
+                low = lost & (~lost + np.uint64(1))
+                lost ^= low
+                b = position_of(low)
+                i[b] += 1
+                rank[b] += choose[p, i[b]]
+        while near:
+            low = near & (~near + np.uint64(1))
+            near ^= low
+            b = position_of(low)
+            weight[rank[b]] += row_weight[64 * w + b]
+            i[b], rank[b] = 0, 0
 
 
 @kernel
@@ -98,64 +198,34 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
     most = 0
     for i in range(leaves.shape[0]):
         most = max(most, n_players[leaves[i]])
-    # Row s of ``met`` holds the rows that meet the condition current[s]. Neighbouring leaves share most conditions.
     current = np.full(n_used_features, -1, np.int64)
     met = np.empty((n_used_features + most, n_words), np.uint64)
     row_of = np.empty(most, np.int64)
-    n_violated, position = np.zeros(64, np.int64), np.zeros(64, np.int64)
     # violated[j] is the set of the rows that violate at least j players of the leaf.
-    violated = np.zeros((min(max_order + 1, most) + 1, n_words), np.uint64)
+    top = min(max_order + 1, most)
+    violated, left = np.zeros((top + 1, n_words), np.uint64), np.empty((top + 1, n_words), np.uint64)
+    pick, none = np.empty((top + 1, 2), np.int64), np.zeros(n_words, np.uint64)
     for r in range(sets.n_rows):
         violated[0, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
     for i in range(leaves.shape[0]):
         leaf = leaves[i]
         k = n_players[leaf]
-        row_of[:k] = -1
-        for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
-            c = paths.condition[e]
-            s = np.int64(conditions.feature[c])
-            if current[s] != c:
-                current[s] = c
-                find_rows(c, conditions, sets, met[s])
-            p = players.position[e]
-            if row_of[p] < 0:
-                row_of[p] = s
-            else:  # The player is a group of features: all of its conditions must hold.
-                for w in range(n_words):
-                    met[n_used_features + p, w] = met[row_of[p], w] & met[s, w]
-                row_of[p] = n_used_features + p
+        _meet_players(leaf, k, conditions, paths, players, sets, current, met, row_of)
         top = min(max_order + 1, k)
         for j in range(1, top + 1):
             for w in range(n_words):
                 violated[j, w] = np.uint64(0)
         for p in range(k):
-            q = row_of[p]
             for j in range(min(top, p + 1), 0, -1):
-                for w in range(n_words):
-                    violated[j, w] |= violated[j - 1, w] & ~met[q, w]
-        leaf_weight, offset = out[wanted.start[leaf] :], ranks.offset[k]
-        for w in range(n_words):
-            near = violated[0, w]
-            if k > max_order:
-                near &= ~violated[max_order + 1, w]
-            if equal > 0.0:  # Rows of equal weight that violate nothing are counted, not visited.
-                none = near if k == 0 else near & ~violated[1, w]
-                leaf_weight[0] += equal * np.float64(count_ones(none))
-                near ^= none
-            if near == 0:
-                continue
-            # The players come one after the other, and the rows of the word keep their sets.
-            for p in range(k):
-                lost = near & ~met[row_of[p], w]
-                while lost:
-                    low = lost & (~lost + np.uint64(1))
-                    lost ^= low
-                    b = position_of(low)
-                    n_violated[b] += 1
-                    position[b] += choose[p, n_violated[b]]
-            while near:
-                low = near & (~near + np.uint64(1))
-                near ^= low
-                b = position_of(low)
-                leaf_weight[offset[n_violated[b]] + position[b]] += weight[64 * w + b]
-                n_violated[b], position[b] = 0, 0
+                _or_and_not(violated[j - 1], met[row_of[p]], violated[j])
+        offset = ranks.offset[k]
+        for n in range(min(max_order, k) + 1):
+            leaf_weight = out[wanted.start[leaf] + offset[n] :]
+            _and_not(violated[n], violated[n + 1] if n < k else none, left[0])
+            n_rows = _count_and_not(left[0], none)
+            if n == 0 and equal > 0.0:
+                leaf_weight[0] += equal * np.float64(n_rows)
+            elif equal > 0.0 and (offset[n + 1] - offset[n]) * (n_words + _CALL) < n_rows * k * _VISIT:
+                _count_sets(n, k, met, row_of, choose, equal, left, pick, leaf_weight)
+            else:
+                _visit_rows(k, left[0], met, row_of, choose, weight, leaf_weight)

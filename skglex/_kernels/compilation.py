@@ -36,7 +36,10 @@ def helper(function: _Function) -> Any:
 
 
 def inlined(function: _Function) -> Any:
-    """Compile a function into its only caller: a call would pass many arrays, and the code would be compiled twice."""
+    """Compile a function into its callers: the only one, or those of a short loop that a call would make slower.
+
+    A call passes many arrays, and its code would be compiled twice.
+    """
     return _compile(function, inline="always")
 
 

@@ -11,6 +11,8 @@ from skglex._kernels.coalitions import signed_weights
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK
 
+_BATCH = 128  # Leaves whose terms are fetched from memory at the same time.
+
 
 @kernel
 def condition_events(conditions, n_bins, events):
@@ -195,6 +197,90 @@ def _add_one_or_two(n, along, maps, events, value, signed, table):
             table[along[1, 0] * maps[along[1, 1] + events.bin[y]]] += value * events.sign[y] * signed[2]
 
 
+@helper
+def _one_axis_each(c, sources, path_set_leaves, axes, paths, players, condition_feature):
+    """Return whether component c is a main effect or a pair of players with one feature each; else it has no leaf."""
+    first, last = axes.ptr[c], axes.ptr[c + 1] - 1
+    if last > first + 1:
+        return False
+    for k in range(sources.ptr[c], sources.ptr[c + 1]):
+        path_set = sources.path_set[k]
+        if path_set_leaves.ptr[path_set] < path_set_leaves.ptr[path_set + 1]:
+            leaf = path_set_leaves.item[path_set_leaves.ptr[path_set]]
+            one = condition_on(axes.feature[first], leaf, 0, paths, condition_feature)
+            two = condition_on(axes.feature[last], leaf, 0, paths, condition_feature)
+            if one < 0 or two < 0:
+                return False
+            return first == last or players.position[one] != players.position[two]
+    return False
+
+
+@helper
+def _find_terms(c, n, leaf, axes, paths, players, condition_feature, coalitions, at, signed):
+    """Write where the conditions of n leaves on component c's features are, and `signed_weights` of their players.
+
+    No step depends on the one before, so the processor fetches what many leaves need at the same time.
+    """
+    first, n_axes = axes.ptr[c], axes.ptr[c + 1] - axes.ptr[c]
+    start, touched = np.empty(n, np.int64), np.empty(n, np.int32)
+    guess, members = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    for i in range(n):
+        start[i], touched[i] = coalitions.start[leaf[i]], paths.condition[paths.ptr[leaf[i]]]
+    for i in range(n):
+        for j in range(n_axes):
+            e = condition_on(axes.feature[first + j], leaf[i], guess[j], paths, condition_feature)
+            guess[j] = e - paths.ptr[leaf[i]]
+            at[i, j] = e
+    choose, offset = coalitions.ranks.choose, coalitions.ranks.offset
+    for i in range(n):
+        for j in range(n_axes):
+            members[j] = players.position[at[i, j]]
+        weight, ranked = coalitions.weight[start[i] :], coalitions.ranked[leaf[i]]
+        signed_weights(weight, members, n_axes, ranked, choose, offset[players.n_players[leaf[i]]], signed[i])
+
+
+@helper
+def _add_boxes(c, n, leaf, paths, values, layout, events, at, signed, tables):
+    """Add the corners of n leaves' boxes to the table of component c."""
+    first, cells = layout.axes.ptr[c], layout.n_cells[c]
+    n_axes = layout.axes.ptr[c + 1] - first
+    along = np.empty((2, 4), np.int64)
+    for j in range(n_axes):
+        along[j, 0], along[j, 1] = layout.stride[first + j], layout.map_ptr[first + j]
+    for i in range(n):
+        for j in range(n_axes):
+            condition = paths.condition[at[i, j]]
+            along[j, 2], along[j, 3] = events.ptr[condition], events.ptr[condition + 1]
+        for o in range(values.value.shape[1]):
+            start, value = (
+                layout.table_ptr[c] + (values.output[leaf[i]] + o) * cells,
+                values.value[leaf[i], o],
+            )
+            _add_one_or_two(n_axes, along, layout.maps, events, value, signed[i], tables[start:])
+
+
+@helper
+def _add_in_batches(
+    c, sources, path_set_leaves, paths, players, condition_feature, values, coalitions, layout, events, tables
+):
+    """Add the corners of all leaves' boxes to the table of component c, whose players have one feature each."""
+    leaf, n = np.empty(_BATCH, np.int64), 0
+    at, signed = np.empty((_BATCH, 2), np.int64), np.empty((_BATCH, 4))
+    for k in range(sources.ptr[c], sources.ptr[c + 1]):
+        path_set = sources.path_set[k]
+        for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
+            leaf[n] = path_set_leaves.item[q]
+            n += 1
+            if n == _BATCH:
+                _find_terms(
+                    c, n, leaf, layout.axes, paths, players, condition_feature, coalitions, at, signed
+                )
+                _add_boxes(c, n, leaf, paths, values, layout, events, at, signed, tables)
+                n = 0
+    _find_terms(c, n, leaf, layout.axes, paths, players, condition_feature, coalitions, at, signed)
+    _add_boxes(c, n, leaf, paths, values, layout, events, at, signed, tables)
+
+
 @kernel
 def add_corners(
     layout,
@@ -223,6 +309,21 @@ def add_corners(
     value, output, choose = values.value, values.output, coalitions.ranks.choose
     for i in range(chosen.shape[0]):
         c = chosen[i]
+        if _one_axis_each(c, sources, path_set_leaves, layout.axes, paths, players, condition_feature):
+            _add_in_batches(
+                c,
+                sources,
+                path_set_leaves,
+                paths,
+                players,
+                condition_feature,
+                values,
+                coalitions,
+                layout,
+                events,
+                tables,
+            )
+            continue
         cells, table = layout.n_cells[c], tables[layout.table_ptr[c] :]
         for k in range(sources.ptr[c], sources.ptr[c + 1]):
             path_set = sources.path_set[k]
@@ -237,11 +338,6 @@ def add_corners(
                 weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
                 offset = coalitions.ranks.offset[players.n_players[leaf]]
                 signed_weights(weight, members, n_members, ranked, choose, offset, signed)
-                if n <= 2 and n == n_members:
-                    for o in range(value.shape[1]):
-                        start = (output[leaf] + o) * cells
-                        _add_one_or_two(n, along, layout.maps, events, value[leaf, o], signed, table[start:])
-                    continue
                 if most > corner.shape[0]:
                     corner, sign = np.empty(2 * most, np.int64), np.empty(2 * most)
                 for v in range(1 << n_members):

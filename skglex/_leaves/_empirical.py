@@ -36,18 +36,16 @@ if TYPE_CHECKING:
     from skglex._leaves._background import Background
     from skglex._leaves._leaf_sum import LeafSum
 
-# Background rows from which near misses are counted by the states of clusters, and the most states of one.
+# Background rows from which the states of clusters may be counted, and the most states of one.
 _ROWS_TO_COUNT, _MOST_STATES = 1536, 1 << 12
-# Conditions of a leaf up to which its states are worth counting.
-_MOST_TO_COUNT = 12
+# Most players of a leaf that shares a cluster with others.
+_SHARING_PLAYERS = 12
 # Nanoseconds that a background row takes to pass a node beside an explained row.
 _STEP = 5.0
-# Nanoseconds that it takes to pass a node with other background rows, and that each leaf takes. The other ways to count
-# take some per leaf, and some per leaf and row.
+# Nanoseconds that it takes to pass a node with other background rows, and that each leaf takes.
 _WALK, _WALK_LEAF = 3.0, 1000.0
-_BY_STATE, _BY_BIT_SET = (6000.0, 0.4), (1500.0, 2.0)
 # Nanoseconds that it takes in the bit sets of a condition of a leaf.
-_BIT = 0.01
+_BIT = 0.005
 # Fewest leaves that walks are considered for, and most sets of players that they distinguish.
 _LEAVES_TO_WALK, _MOST_SETS = 256, 1 << 16
 # Leaves of one task.
@@ -149,11 +147,14 @@ class Empirical:
         ensemble, players, out = games.ensemble, games.players.arrays, np.zeros(wanted.size)
         ranks, background = subset_ranks(games.players.largest), self.background
         tasks = split_leaves(ensemble, wanted)
-        if self._walk_is_cheaper(games, wanted):
+        by_bit_set, by_state = self._costs_of_counting(
+            games.players.n_players[wanted.leaves], wanted.max_order
+        )
+        if self._walk_is_cheaper(games, wanted, np.minimum(by_bit_set, by_state).mean()):
             walks = [self._walk(games, part, ranks, out) for part in _split_trees(wanted)]
             execution.run(add_near_misses_by_walks, walks)
         else:
-            self._count_leaves(games, wanted, ranks, out, execution)
+            self._count_leaves(games, wanted, by_state < by_bit_set, ranks, out, execution)
         total = background.total
         execution.run(sum_ranked_subsets, [(players, part, ranks, total, out) for part in tasks])
         return out
@@ -162,15 +163,13 @@ class Empirical:
         self,
         games: LeafGames,
         wanted: RankedSubsets,
+        by_state: NDArray[np.bool_],
         ranks: SubsetRanks,
         out: NDArray[np.float64],
         execution: Execution,
     ) -> None:
-        """Count the background rows that violate few players of each leaf, leaf by leaf or in clusters."""
+        """Count the background rows that violate few players of each leaf, in clusters or leaf by leaf."""
         ensemble, background = games.ensemble, self.background
-        # A row of a bit set that violates few players costs more than a row that is counted once for many leaves.
-        by_state = np.full(len(wanted.leaves), background.n_rows >= _ROWS_TO_COUNT)
-        by_state &= np.diff(ensemble.leaf_ptr)[wanted.leaves] <= _MOST_TO_COUNT
         if by_state.any():
             args, states = self._rows_and_leaves(games), self._most_states
             tasks = split_leaves(ensemble, wanted._replace(leaves=wanted.leaves[by_state]))
@@ -196,8 +195,29 @@ class Empirical:
         )
         return self.background.numbered_rows, *model, wanted, ranks, some_trees, out
 
-    def _walk_is_cheaper(self, games: LeafGames, wanted: RankedSubsets) -> bool:
-        """Return whether the rows should walk down the trees, from the steps that a few of them take."""
+    def _costs_of_counting(
+        self, n_players: NDArray[np.int64], max_order: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Estimate the nanoseconds of each leaf: with bit sets, one pass per subset, and by the states of clusters."""
+        n_rows, most = self.background.n_rows, int(n_players.max(initial=0))
+        subsets = [
+            sum(float(comb(k, size)) for size in range(min(max_order, k) + 1)) for k in range(most + 1)
+        ]
+        passes = (max_order + 1.0) * n_players + np.array(subsets)[n_players]
+        # Rows that violate few players are visited one by one where that takes less, or where their weights differ.
+        by_bit_set = np.full(len(n_players), 1500.0 + 2.0 * max(max_order, 1) * n_rows)
+        if self.background.equal_weight > 0.0:
+            by_bit_set = np.minimum(by_bit_set, 500.0 + passes * (8.0 + 0.002 * n_rows))
+        # A leaf of many players has too many states to share a cluster with others.
+        shares = (n_players <= _SHARING_PLAYERS) & (n_rows >= _ROWS_TO_COUNT)
+        by_state = np.where(shares, 6000.0 + 0.4 * n_rows, np.inf)
+        return by_bit_set, by_state
+
+    def _walk_is_cheaper(self, games: LeafGames, wanted: RankedSubsets, other: float) -> bool:
+        """Return whether walks of the rows down the trees take less than ``other`` nanoseconds per leaf.
+
+        That follows from the steps that a few rows take.
+        """
         ensemble, n_rows, n_leaves = games.ensemble, self.background.n_rows, len(wanted.leaves)
         largest = games.players.largest
         n_sets = sum(comb(largest, size) for size in range(wanted.max_order + 1))
@@ -211,8 +231,7 @@ class Empirical:
         ranks = subset_ranks(largest)
         n_steps = add_near_misses_by_walks(*few._walk(games, some, ranks, np.zeros(wanted.size)))
         by_walk = _WALK * n_steps / few.background.n_rows / len(some.leaves)
-        fixed, by_row = _BY_STATE if n_rows >= _ROWS_TO_COUNT else _BY_BIT_SET
-        return bool(_WALK_LEAF + by_walk * n_rows < fixed + by_row * n_rows)
+        return bool(_WALK_LEAF + by_walk * n_rows < other)
 
     solves_leaves = True
     solves_any_path = False

@@ -269,7 +269,13 @@ def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
 
     That is `add_near_misses_by_state` and `add_near_misses_by_walks`.
     """
-    monkeypatch.setattr(_empirical, "_ROWS_TO_COUNT", 0 if by == "state" else np.inf)
+    # With "state", leaves of one player are counted by bit sets.
+    costs = 1.5 if by == "state" else np.inf
+    monkeypatch.setattr(
+        _empirical.Empirical,
+        "_costs_of_counting",
+        lambda self, n, max_order: (1.0 * n, np.full(len(n), costs)),
+    )
     monkeypatch.setattr(_empirical.Empirical, "_walk_is_cheaper", lambda *args: by == "walks")
     games = LeafGames(plain.ensemble, players, group_patterns(plain.ensemble))
     subsets_of = [
@@ -577,3 +583,19 @@ def test_walks_of_leaves_with_many_values(monkeypatch):
         monkeypatch.setattr(_empirical, "_STEP", step)
         found.append(GlexDecomposer(forest, max_interaction=None).fit(X[:15]).shap_values(X))
     assert_allclose(*found, rtol=0, atol=1e-12)
+
+
+def test_costs_of_counting():
+    """Bit sets count pairs of any leaf; of high orders only leaves with too many states to share, or of few rows."""
+    n_players, bins = np.array([0, 2, 8, 12, 13, 200]), np.zeros((1, 50_000), np.uint8)
+    weight = np.ones(50_000)
+
+    def shared(n_rows, max_order):
+        weighting = Background(bins[:, :n_rows], weight[:n_rows]).weighting
+        by_bit_set, by_state = weighting._costs_of_counting(n_players, max_order)
+        return (by_state < by_bit_set).tolist()
+
+    assert not any(shared(50_000, 2) + shared(100, 4))
+    assert shared(50_000, 4) == [False, False, False, True, False, False]
+    weight[0] = 2.0
+    assert shared(50_000, 2) == [True, True, True, True, False, False]
