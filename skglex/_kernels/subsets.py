@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skglex._kernels.compilation import helper, kernel
+from skglex._kernels.compilation import inlined, kernel
 
 _BLOCK = 2048  # Numbers that stay in the processor's smallest cache.
 _MANY = 1 << 61  # Two of these numbers can still be added.
@@ -84,7 +84,7 @@ def sum_over_subsets(f, n_players):
     _add_halves(f, 0, size, block, size)
 
 
-@helper
+@inlined
 def _add_halves(f, start, stop, step, size):
     """Add each lower half of ``step`` numbers to the upper half after it, for steps that double up to ``size``."""
     while step < size:

@@ -44,7 +44,7 @@ class Budgets:
     order_steps : float
         Steps of the sum of all components of each order: about a minute.
     remainder_steps : float
-        Steps of the measurement of the remainder in `fit`: a second or two.
+        Steps of the measurement of the remainder in `fit`: half a second.
     counted_components : int
         Number of distinct components at which counting stops; errors then report "at least" this number.
     subsets_per_leaf : int
@@ -112,7 +112,7 @@ class Budgets:
     listed_components: int = 20_000_000
     held_components: int = 250_000
     order_steps: float = 3e10
-    remainder_steps: float = 1e9
+    remainder_steps: float = 3e8
     counted_components: int = 2_000_000
     subsets_per_leaf: int = 100_000_000
     comparisons: float = 10**13
