@@ -319,7 +319,7 @@ def _step_cost(n_background: int) -> float:
 
     Alone it takes more than among many.
     """
-    return 6.0 + 120.0 / max(n_background, 1) ** 0.5
+    return 6.0 + 120.0 / float(np.sqrt(max(n_background, 1)))
 
 
 def _cost_by_leaf(n_players: NDArray[np.int64], n_rows: int, n_background: int) -> float:
