@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
 from skglex._decomposition._table_or_stream import choose_tables
-from skglex._kernels.arguments import Axes, Events, PathSetItems, TableLayout
+from skglex._kernels.arguments import Axes, Events, PairsOfPathSets, PathSetItems, TableLayout
 from skglex._kernels.component_tables import (
     add_corners,
     add_main_corners,
+    add_pair_corners,
     condition_events,
     look_up,
     map_bins,
+    name_pairs,
     sum_corners,
 )
 from skglex._leaves import CoalitionWeights, LeafEnsemble, Players
@@ -26,6 +28,10 @@ from skglex.components import Axis
 
 # Components whose axes or tables one task works on.
 _COMPONENTS_PER_TASK = 32
+# Shares of the pairs, whatever the number of threads. Each of them visits all leaves.
+_SHARES = 4
+# Leaf conditions that are sorted at one time.
+_SORTED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ def lay_out_tables(
     component = np.repeat(np.arange(len(index.sets)), np.diff(axes.ptr))
 
     candidates = np.arange(len(index.sets)) if wanted is None else wanted
-    main = _main_effects(index, axes)
+    main = _of_single_features(index, axes, 1)
     others = candidates[~main[candidates]]
     conditions = (
         _conditions_by_path_set(index, ensemble) if len(others) else PathSetItems(*np.zeros((2, 1), int))
@@ -149,24 +155,33 @@ def fill_tables(
     ensemble, n_outputs = games.ensemble, games.ensemble.n_outputs
     tables = replace(tables, values=np.zeros(int(layout.n_cells.sum()) * n_outputs))
     chosen, events = np.flatnonzero(tables.tabulated), events_of(ensemble)
-    is_main = _main_effects(index, layout.axes)
-    main, others = chosen[is_main[chosen]], chosen[~is_main[chosen]]
+    is_main, is_pair = (_of_single_features(index, layout.axes, order) for order in (1, 2))
+    main, pair = chosen[is_main[chosen]], chosen[is_pair[chosen]]
+    others = chosen[~(is_main | is_pair)[chosen]]
     component = np.full(len(ensemble.grid.features), -1)
     component[layout.axes.feature[layout.axes.ptr[main]]] = main
-    leaf_arrays = ensemble.paths, games.players.arrays, ensemble.conditions.feature, ensemble.leaf_values
+    pairs = _pairs_of_path_sets(index, pair)
+    feature, values = ensemble.conditions.feature, ensemble.leaf_values
     for leaves, coalitions in weights.chunks(execution=execution):
         if len(main):
-            of_leaves = ensemble.paths, games.players.condition_player, *leaf_arrays[2:], coalitions, events
-            execution.run(add_main_corners, [(leaves, *of_leaves, component, layout, tables.values)])
-        if not len(others):
-            continue
-        path_set_leaves = leaves_by_path_set(index, leaves)
-        args = layout, index.sources, path_set_leaves, *leaf_arrays, coalitions, events
-        execution.run(
-            add_corners,
-            [(*args, part, tables.values) for part in _parts(others)],
-            label="component tables",
-        )
+            args = leaves, ensemble.paths, games.players.condition_player, feature, values, coalitions, events
+            execution.run(add_main_corners, [(*args, component, layout, tables.values)])
+        if len(pair):
+            args = leaves, ensemble.paths, games.players.arrays, pairs, values, coalitions, events, layout
+            shares = np.array_split(pair, _SHARES)
+            execution.run(
+                add_pair_corners,
+                [(*args, part[0], part[-1] + 1, tables.values) for part in shares if len(part)],
+                label="component tables",
+            )
+        if len(others):
+            path_set_leaves = leaves_by_path_set(index, leaves)
+            args = layout, index.sources, path_set_leaves, ensemble.paths, games.players.arrays, feature
+            execution.run(
+                add_corners,
+                [(*args, values, coalitions, events, part, tables.values) for part in _parts(others)],
+                label="component tables",
+            )
     execution.run(
         sum_corners,
         [
@@ -224,10 +239,20 @@ def _list_axes(index: ComponentIndex, players: Players) -> Axes:
     return Axes(ptr, np.concatenate([*axes, np.empty(0, np.int64)]).astype(np.int64))
 
 
-def _main_effects(index: ComponentIndex, axes: Axes) -> NDArray[np.bool_]:
-    """Return which components are main effects of single features."""
-    order = np.array([len(members) for members in index.sets], dtype=np.int64)
-    return np.asarray((order == 1) & (np.diff(axes.ptr) == 1))
+def _of_single_features(index: ComponentIndex, axes: Axes, order: int) -> NDArray[np.bool_]:
+    """Return which components are those of so many players, each of one feature."""
+    orders = np.array([len(members) for members in index.sets], dtype=np.int64)
+    return np.asarray((orders == order) & (np.diff(axes.ptr) == order))
+
+
+def _pairs_of_path_sets(index: ComponentIndex, chosen: NDArray[np.int64]) -> PairsOfPathSets:
+    """Name the chosen components, which have two players each, by the pairs of every path set."""
+    path_sets = index.path_sets
+    ptr = np.concatenate([[0], np.cumsum(path_sets.sizes * (path_sets.sizes - 1) // 2)])
+    pairs = PairsOfPathSets(path_sets.of_leaf, ptr, np.full(ptr[-1], -1, np.int32))
+    members = np.array([index.sets[c] for c in chosen.tolist()], np.int64).reshape(-1, 2)
+    name_pairs(members, chosen, index.sources, path_sets.ptr, path_sets.member, pairs)
+    return pairs
 
 
 def _cells_of_bins(ensemble: LeafEnsemble, events: Events) -> list[NDArray[np.int64]]:
@@ -257,11 +282,22 @@ def events_of(ensemble: LeafEnsemble) -> Events:
 def _conditions_by_path_set(index: ComponentIndex, ensemble: LeafEnsemble) -> PathSetItems:
     """List the distinct conditions of the leaves of each path set, sorted by feature."""
     n_used_features, n_conditions = len(ensemble.grid.features), len(ensemble.complement)
-    key = index.path_sets.of_leaf[ensemble.condition_leaf] * n_used_features + ensemble.condition_feature
-    keys = np.sort(key * n_conditions + ensemble.leaf_condition)
-    keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
+    counts = np.diff(ensemble.leaf_ptr)
+    parts = [np.empty(0, np.int64)]
+    for first, last in weight_chunks(counts, _SORTED):
+        condition = ensemble.leaf_condition[ensemble.leaf_ptr[first] : ensemble.leaf_ptr[last]]
+        key = np.repeat(index.path_sets.of_leaf[first:last], counts[first:last]) * n_used_features
+        key = (key + ensemble.conditions.feature[condition]) * n_conditions + condition
+        parts.append(_sorted_unique(key))
+    keys = _sorted_unique(np.concatenate(parts))
     starts = np.arange(len(index.path_sets) + 1) * n_used_features * n_conditions
     return PathSetItems(np.searchsorted(keys, starts), keys % max(n_conditions, 1))
+
+
+def _sorted_unique(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the distinct keys, increasing; the keys themselves are sorted in place."""
+    keys.sort()
+    return keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
 
 
 def leaves_by_path_set(index: ComponentIndex, leaves: NDArray[np.int64]) -> PathSetItems:

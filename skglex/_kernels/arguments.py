@@ -54,7 +54,7 @@ class Trees(NamedTuple):
         Children; -1 for a leaf.
     used_feature, cut : ndarray of shape (n_nodes,), int32
     missing_left : ndarray of shape (n_nodes,), uint8
-    mask : ndarray of shape (n_nodes,), int64
+    mask : ndarray of shape (n_nodes,), int32
         Start of the node's bins in ``masks``; -1 for a threshold.
     masks : ndarray, uint8
     leaf : ndarray of shape (n_nodes,), int32
@@ -67,7 +67,7 @@ class Trees(NamedTuple):
     used_feature: NDArray[np.int32]
     cut: NDArray[np.int32]
     missing_left: NDArray[np.uint8]
-    mask: NDArray[np.int64]
+    mask: NDArray[np.int32]
     masks: NDArray[np.uint8]
     leaf: NDArray[np.int32]
 
@@ -236,13 +236,13 @@ class PlayerArrays(NamedTuple):
     ----------
     position : ndarray of shape (n_leaf_conditions,), uint8
         Position of the condition's player among the players of its leaf.
-    id : ndarray of shape (n_leaf_conditions,), int64
+    id : ndarray of shape (n_leaf_conditions,), int32
         The player itself: the number of a feature or of a group of features.
     n_players : ndarray of shape (n_leaves,), int64
     """
 
     position: NDArray[np.uint8]
-    id: NDArray[np.int64]
+    id: NDArray[np.int32]
     n_players: NDArray[np.int64]
 
 
@@ -754,6 +754,25 @@ class TableLayout(NamedTuple):
     maps: NDArray[np.int32]
     table_ptr: NDArray[np.int64]
     n_cells: NDArray[np.int64]
+
+
+class PairsOfPathSets(NamedTuple):
+    """Name the component of each pair of players of every path set.
+
+    Attributes
+    ----------
+    of_leaf : ndarray of shape (n_leaves,), int64
+        Path set of every leaf.
+    ptr : ndarray of shape (n_path_sets + 1,), int64
+        First pair of each path set.
+    component : ndarray, int32
+        The players at the positions p < q of path set s have the component ``component[ptr[s] + q (q - 1) / 2 + p]``,
+        or -1.
+    """
+
+    of_leaf: NDArray[np.int64]
+    ptr: NDArray[np.int64]
+    component: NDArray[np.int32]
 
 
 class PairLayout(NamedTuple):

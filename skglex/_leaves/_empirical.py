@@ -74,7 +74,7 @@ class Empirical:
         out = np.zeros(len(ids))
         # One player has all conditions of a set. E_l is then the weight of the rows that violate no player.
         n_conditions = np.diff(sets.ptr)
-        position, player = np.zeros(len(sets.condition), np.uint8), np.zeros(len(sets.condition), np.int64)
+        position, player = np.zeros(len(sets.condition), np.uint8), np.zeros(len(sets.condition), np.int32)
         args = (
             ensemble.conditions,
             Paths(sets.ptr, sets.condition),
@@ -90,12 +90,13 @@ class Empirical:
 
     def _shares_of_leaves(self, ensemble: LeafEnsemble, execution: Execution) -> NDArray[np.float64]:
         """Return the share of the background rows that reach each leaf of the trees."""
-        n, n_conditions = ensemble.n_leaves, len(ensemble.leaf_condition)
-        # Of no interest is which players a row violates, so all features are those of one player.
-        position, player = np.zeros(n_conditions, np.uint8), np.zeros(n_conditions, np.int64)
-        players = PlayerArrays(position, player, np.ones(n, np.int64))
+        n = ensemble.n_leaves
+        # It does not matter which players a row violates. So all features are those of one player, and the leaves'
+        # conditions are not needed.
+        players = PlayerArrays(np.zeros(0, np.uint8), np.zeros(0, np.int32), np.ones(n, np.int64))
         of_feature, n_bins = np.zeros(len(ensemble.grid.features), np.int64), ensemble.grid.n_bins
-        args = self.background.numbered_rows, ensemble.trees, of_feature, n_bins, ensemble.paths, players
+        no_paths = Paths(np.zeros(n + 1, np.int64), np.zeros(0, np.int32))
+        args = self.background.numbered_rows, ensemble.trees, of_feature, n_bins, no_paths, players
         out, wanted = np.zeros(n), RankedSubsets(np.arange(n), np.arange(n), n, 0)
         tasks = [(part, subset_ranks(1), _trees_of(ensemble, part)) for part in _split_trees(wanted)]
         execution.run(add_near_misses_by_walks, [(*args, *task, out) for task in tasks])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._kernels.arguments import Conditions, LeafValues, Paths, Trees
+from skglex._kernels.item_sets import are_equal, hash_sets
 from skglex._leaves._grid import Grid
 
 
@@ -124,17 +125,16 @@ class LeafEnsemble:
         kind = np.zeros(self.n_leaves, np.int32) if kind is None else kind
         # Hash each set of conditions as a 64-bit sum of random numbers. Collisions are detected below.
         code = np.random.default_rng(0).integers(2**63, size=len(self.complement) + 1, dtype=np.uint64)
-        key = np.concatenate([[np.uint64(0)], np.cumsum(code[condition], dtype=np.uint64)])
-        key = key[leaf_ptr[1:]] - key[leaf_ptr[:-1]] + code[-1] * kind.astype(np.uint64)
+        key = np.empty(self.n_leaves, np.uint64)
+        hash_sets(leaf_ptr, condition, code, key)
+        key += code[-1] * kind.astype(np.uint64)
         _, first, of_leaf = np.unique(key, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         first, of_leaf = first[order], rank[of_leaf]
-        same = (counts[first][of_leaf] == counts) & (kind[first][of_leaf] == kind)
-        offset = np.arange(len(condition)) - np.repeat(leaf_ptr[:-1], counts)
-        twin = np.repeat(leaf_ptr[first][of_leaf], counts) + offset
-        if not (same.all() and (condition[twin] == condition).all()):  # pragma: no cover
+        twin = first[of_leaf]
+        if not ((kind[twin] == kind).all() and are_equal(leaf_ptr, condition, twin)):  # pragma: no cover
             raise RuntimeError("two different leaves have the same hash. Please report this model")
         is_first = np.zeros(self.n_leaves, dtype=bool)
         is_first[first] = True

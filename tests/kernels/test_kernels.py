@@ -202,7 +202,7 @@ def test_ranks(max_order):
 
     # Each feature of the only leaf has one condition.
     paths = Paths(np.array([0, k]), np.arange(k, dtype=np.int32))
-    players = PlayerArrays(np.arange(k, dtype=np.uint8), np.arange(k), np.array([k]))
+    players = PlayerArrays(np.arange(k, dtype=np.uint8), np.arange(k, dtype=np.int32), np.array([k]))
     ratio = RNG.random(k)
     out = np.empty(len(masks))
     wanted = RankedSubsets(np.array([0]), np.array([0]), len(masks), max_order)
@@ -233,7 +233,7 @@ def test_ranked_shares_of_the_background(max_order, equal):
         mask=np.array([-1, -1, -1, -1, -1, -1, 0]),
         masks=np.array([1, 0, 1, 1], np.uint8),
     )
-    players = PlayerArrays(np.array([0, 1, 2, 3, 4, 5, 1], np.uint8), np.zeros(7, np.int64), np.array([6]))
+    players = PlayerArrays(np.array([0, 1, 2, 3, 4, 5, 1], np.uint8), np.zeros(7, np.int32), np.array([6]))
     bins = np.array([RNG.integers(0, n, 3000) for n in n_bins], np.uint16)
     met = np.empty((7, 3000), bool)
     for c in range(7):

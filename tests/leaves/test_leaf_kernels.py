@@ -225,14 +225,14 @@ def test_group_leaves(plain):
         used, output = used | own, ensemble.output[leaf]
     assert groups.group_leaf.tolist() == [*expected, ensemble.n_leaves]
     # a leaf's conditions follow from its group's pattern
-    group_of = np.repeat(np.arange(groups.n_groups), np.diff(groups.group_leaf))
+    group_of, bits = np.repeat(np.arange(groups.n_groups), np.diff(groups.group_leaf)), groups.bits
     for e, leaf in enumerate(ensemble.condition_leaf):
-        for at in range(*groups.bit_ptr[group_of[leaf] : group_of[leaf] + 2]):
-            if groups.bit_position[at] == groups.condition_bit[e]:
+        for at in range(*bits.ptr[group_of[leaf] : group_of[leaf] + 2]):
+            if bits.position[at] == bits.of_condition[e]:
                 n = plain.n_bins[ensemble.condition_feature[e]]
-                bit = bins_of(ensemble.conditions, groups.bit_condition[at], n)
+                bit = bins_of(ensemble.conditions, bits.condition[at], n)
                 condition = bins_of(ensemble.conditions, ensemble.leaf_condition[e], n)
-                assert_array_equal(bit != groups.condition_flip[e], condition)
+                assert_array_equal(bit != bits.flip[e], condition)
                 break
         else:
             raise AssertionError("the leaf's condition has no bit")
