@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,6 @@ from skglex.components import Axis
 
 # Components whose axes or tables one task works on.
 _COMPONENTS_PER_TASK = 32
-# Shares of the pairs, whatever the number of threads. Each of them visits all leaves.
-_SHARES = 4
 # Leaf conditions that are sorted at one time.
 _SORTED = 1 << 20
 
@@ -155,31 +154,25 @@ def fill_tables(
     ensemble, n_outputs = games.ensemble, games.ensemble.n_outputs
     tables = replace(tables, values=np.zeros(int(layout.n_cells.sum()) * n_outputs))
     chosen, events = np.flatnonzero(tables.tabulated), events_of(ensemble)
-    is_main, is_pair = (_of_single_features(index, layout.axes, order) for order in (1, 2))
-    main, pair = chosen[is_main[chosen]], chosen[is_pair[chosen]]
-    others = chosen[~(is_main | is_pair)[chosen]]
+    main, pairs, others = _by_kind(index, layout.axes, chosen)
     component = np.full(len(ensemble.grid.features), -1)
     component[layout.axes.feature[layout.axes.ptr[main]]] = main
-    pairs = _pairs_of_path_sets(index, pair)
-    feature, values = ensemble.conditions.feature, ensemble.leaf_values
+    located, most_events = _pairs_of_path_sets(index, layout, pairs), int(np.diff(events.ptr).max(initial=0))
+    shares = _shares(index, pairs, execution.n_threads)
+    paths, players, feature = ensemble.paths, games.players.arrays, ensemble.conditions.feature
     for leaves, coalitions in weights.chunks(execution=execution):
+        terms = ensemble.leaf_values, coalitions, events
         if len(main):
-            args = leaves, ensemble.paths, games.players.condition_player, feature, values, coalitions, events
-            execution.run(add_main_corners, [(*args, component, layout, tables.values)])
-        if len(pair):
-            args = leaves, ensemble.paths, games.players.arrays, pairs, values, coalitions, events, layout
-            shares = np.array_split(pair, _SHARES)
-            execution.run(
-                add_pair_corners,
-                [(*args, part[0], part[-1] + 1, tables.values) for part in shares if len(part)],
-                label="component tables",
-            )
+            of_main = leaves, paths, players.position, feature, *terms, component, layout
+            execution.run(add_main_corners, [(*of_main, tables.values)])
+        if len(pairs):
+            of_pairs = leaves, paths, players, located, *terms, most_events
+            execution.run(add_pair_corners, [(*of_pairs, *share, tables.values) for share in shares])
         if len(others):
-            path_set_leaves = leaves_by_path_set(index, leaves)
-            args = layout, index.sources, path_set_leaves, ensemble.paths, games.players.arrays, feature
+            of_others = layout, index.sources, leaves_by_path_set(index, leaves), paths, players, feature
             execution.run(
                 add_corners,
-                [(*args, values, coalitions, events, part, tables.values) for part in _parts(others)],
+                [(*of_others, *terms, part, tables.values) for part in _parts(others)],
                 label="component tables",
             )
     execution.run(
@@ -245,14 +238,47 @@ def _of_single_features(index: ComponentIndex, axes: Axes, order: int) -> NDArra
     return np.asarray((orders == order) & (np.diff(axes.ptr) == order))
 
 
-def _pairs_of_path_sets(index: ComponentIndex, chosen: NDArray[np.int64]) -> PairsOfPathSets:
-    """Name the chosen components, which have two players each, by the pairs of every path set."""
-    path_sets = index.path_sets
-    ptr = np.concatenate([[0], np.cumsum(path_sets.sizes * (path_sets.sizes - 1) // 2)])
-    pairs = PairsOfPathSets(path_sets.of_leaf, ptr, np.full(ptr[-1], -1, np.int32))
+def _by_kind(
+    index: ComponentIndex, axes: Axes, chosen: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the main effects of features, the pairs of features whose leaves can be looked up, and the others."""
+    is_main, is_pair = (_of_single_features(index, axes, order)[chosen] for order in (1, 2))
+    if _pair_ptr(index)[-1] > budgets.listed_components:
+        # Only some of the features on long paths are of interest.
+        is_pair[:] = False
+    return chosen[is_main], chosen[is_pair], chosen[~(is_main | is_pair)]
+
+
+def _pair_ptr(index: ComponentIndex) -> NDArray[np.int64]:
+    """Return the running sum of the numbers of pairs of all path sets."""
+    sizes = index.path_sets.sizes
+    return np.concatenate([[0], np.cumsum(sizes * (sizes - 1) // 2)])
+
+
+def _pairs_of_path_sets(
+    index: ComponentIndex, layout: TableLayout, chosen: NDArray[np.int64]
+) -> PairsOfPathSets:
+    """Locate the tables of the chosen components, each of two features, by the pairs of every path set."""
+    path_sets, axis = index.path_sets, layout.axes.ptr[chosen]
+    ptr = _pair_ptr(index)
+    place = np.zeros((len(index.sets), 5), np.int64)
+    where = layout.stride[axis], layout.map_ptr[axis], layout.map_ptr[axis + 1]
+    place[chosen] = np.column_stack([layout.table_ptr[chosen], layout.n_cells[chosen], *where])
+    component = np.full(ptr[-1] if len(chosen) else 0, -1, np.int32)
     members = np.array([index.sets[c] for c in chosen.tolist()], np.int64).reshape(-1, 2)
-    name_pairs(members, chosen, index.sources, path_sets.ptr, path_sets.member, pairs)
-    return pairs
+    name_pairs(members, chosen, index.sources, path_sets.ptr, path_sets.member, ptr, component)
+    return PairsOfPathSets(path_sets.of_leaf, ptr, component, place, layout.maps)
+
+
+def _shares(index: ComponentIndex, pairs: NDArray[np.int64], n_shares: int) -> list[tuple[int, int]]:
+    """Divide the first players of pairs, by the number of path sets that have these pairs.
+
+    Each share visits all leaves. What a component gets, and in which order, does not depend on the shares.
+    """
+    first = np.array([index.sets[c][0] for c in pairs.tolist()], np.int64)
+    total = np.cumsum(np.bincount(first, np.diff(index.sources.ptr)[pairs]))
+    ends = np.searchsorted(total, np.linspace(0, total.max(initial=0), n_shares + 1)[1:]) + 1
+    return [part for part in pairwise([0, *ends.tolist()]) if part[0] < part[1]]
 
 
 def _cells_of_bins(ensemble: LeafEnsemble, events: Events) -> list[NDArray[np.int64]]:
@@ -297,7 +323,7 @@ def _conditions_by_path_set(index: ComponentIndex, ensemble: LeafEnsemble) -> Pa
 def _sorted_unique(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the distinct keys, increasing; the keys themselves are sorted in place."""
     keys.sort()
-    return keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
+    return np.asarray(keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]])
 
 
 def leaves_by_path_set(index: ComponentIndex, leaves: NDArray[np.int64]) -> PathSetItems:

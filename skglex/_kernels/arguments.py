@@ -135,8 +135,6 @@ class ExtractedLeaves(NamedTuple):
         Whether missing values reach the node.
     mask : ndarray of shape (n_nodes,), int64
         Start of the bins in a pool of masks; -1 for an interval.
-    path_ratio : ndarray of shape (n_nodes,), float64
-        Product of cover(child) / cover(node) over the path's splits on the feature.
     """
 
     node: NDArray[np.int64]
@@ -148,7 +146,6 @@ class ExtractedLeaves(NamedTuple):
     hi: NDArray[np.int32]
     missing: NDArray[np.bool_]
     mask: NDArray[np.int64]
-    path_ratio: NDArray[np.float64]
 
 
 class PackedTrees(NamedTuple):
@@ -757,7 +754,7 @@ class TableLayout(NamedTuple):
 
 
 class PairsOfPathSets(NamedTuple):
-    """Name the component of each pair of players of every path set.
+    """Locate the table of each pair of players of every path set; the players are single features.
 
     Attributes
     ----------
@@ -768,11 +765,18 @@ class PairsOfPathSets(NamedTuple):
     component : ndarray, int32
         The players at the positions p < q of path set s have the component ``component[ptr[s] + q (q - 1) / 2 + p]``,
         or -1.
+    place : ndarray of shape (n_components, 5), int64
+        Start of a component's table, its number of cells, the stride of its first axis, and the start of both axes in
+        ``maps``.
+    maps : ndarray, int32
+        As in `TableLayout`.
     """
 
     of_leaf: NDArray[np.int64]
     ptr: NDArray[np.int64]
     component: NDArray[np.int32]
+    place: NDArray[np.int64]
+    maps: NDArray[np.int32]
 
 
 class PairLayout(NamedTuple):

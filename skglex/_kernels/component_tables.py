@@ -258,7 +258,7 @@ def add_main_corners(
 
 
 @kernel
-def name_pairs(members, chosen, sources, path_set_ptr, path_set_member, pairs):
+def name_pairs(members, chosen, sources, path_set_ptr, path_set_member, pair_ptr, component):
     """Write the components ``chosen``, each of two players, to the pairs of the path sets that they come from."""
     for i in range(chosen.shape[0]):
         for k in range(sources.ptr[chosen[i]], sources.ptr[chosen[i] + 1]):
@@ -269,67 +269,86 @@ def name_pairs(members, chosen, sources, path_set_ptr, path_set_member, pairs):
             q = p + 1
             while path_set_member[first + q] != members[i, 1]:
                 q += 1
-            pairs.component[pairs.ptr[path_set] + q * (q - 1) // 2 + p] = chosen[i]
+            component[pair_ptr[path_set] + q * (q - 1) // 2 + p] = chosen[i]
 
 
 @helper
-def _add_box(one, other, weights, value, start, stride, map_0, map_1, maps, events, tables):
-    """Add the corners of one leaf's boxes to the table of a pair, which begins at ``start``.
+def _list_events(leaf, paths, players, events, first_player, stop, condition_of, begin, bins, signs):
+    """List where the conditions of a leaf begin and cease to hold, those of position p from ``begin[p]`` on.
 
-    ``one`` and ``other`` are the ranges of the events of its conditions. ``weights`` are those of no player, of the
-    first one, of the second one and of both.
+    Return the positions of the players ``first_player <= i < stop``.
     """
-    w_none, w_one, w_other, w_both = weights
-    tables[start] += value * w_none
-    for y in range(other[0], other[1]):
-        tables[start + maps[map_1 + events.bin[y]]] -= value * w_other * events.sign[y]
-    for x in range(one[0], one[1]):
-        row, signed = start + stride * maps[map_0 + events.bin[x]], value * events.sign[x]
-        tables[row] -= signed * w_one
-        for y in range(other[0], other[1]):
-            tables[row + maps[map_1 + events.bin[y]]] += signed * w_both * events.sign[y]
+    lo, hi, n, k = 0, 0, 0, players.n_players[leaf]
+    for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+        p, player = np.int64(players.position[e]), players.id[e]
+        condition_of[p] = paths.condition[e]
+        if player < first_player:
+            lo = max(lo, p + 1)
+        if player < stop:
+            hi = max(hi, p + 1)
+    for p in range(k):
+        begin[p] = n
+        for v in range(events.ptr[condition_of[p]], events.ptr[condition_of[p] + 1]):
+            bins[n], signs[n] = events.bin[v], events.sign[v]
+            n += 1
+    begin[k] = n
+    return lo, hi
+
+
+@helper
+def _add_boxes(ends, terms, bins, signs, stride, cells, other_cells, table):
+    """Add the corners of the boxes of two players.
+
+    ``ends`` are the ends of the ranges of their events; ``terms`` belong to none, the one, the other and both of them.
+    """
+    none, one, other, both = terms
+    y0, y1 = ends[2], ends[3]
+    table[0] += none
+    for y in range(y0, y1):
+        table[other_cells[bins[y]]] += other * signs[y]
+    for x in range(ends[0], ends[1]):
+        row, of_both = stride * cells[bins[x]], both * signs[x]
+        table[row] += one * signs[x]
+        for y in range(y0, y1):
+            table[row + other_cells[bins[y]]] += of_both * signs[y]
 
 
 @kernel
 def add_pair_corners(
-    leaves, paths, players, pairs, values, coalitions, events, layout, first_component, stop, tables
+    leaves, paths, players, pairs, values, coalitions, events, most_events, first_player, stop, tables
 ):
-    """Do the same as `add_corners` for pairs of single features, leaf by leaf.
+    """Do the same as `add_corners` for pairs of players of one feature each, leaf by leaf.
 
-    Only the components ``first_component <= c < stop`` get what they need. The weights of a leaf are read in their
-    order, and neighbouring leaves add to the same cells.
+    The weights of a leaf are read in their order, and neighbouring leaves add to the same cells. The first player of a
+    pair is ``first_player <= i < stop``. ``most_events`` is the largest number of events of a condition.
     """
-    most = 0
+    most, place, maps = 0, pairs.place, pairs.maps
     for i in range(leaves.shape[0]):
         most = max(most, players.n_players[leaves[i]])
-    begin, end, alone = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
-    maps, table_ptr, n_cells, axis = layout.maps, layout.table_ptr, layout.n_cells, layout.axes.ptr
+    begin, condition_of = np.empty(most + 1, np.int64), np.empty(most, np.int64)
+    bins, signs = np.empty(most * most_events, np.int64), np.empty(most * most_events)
     for i in range(leaves.shape[0]):
         leaf = leaves[i]
-        weight, ranked, k = (
-            coalitions.weight[coalitions.start[leaf] :],
-            coalitions.ranked[leaf],
-            players.n_players[leaf],
+        k, ranked = players.n_players[leaf], coalitions.ranked[leaf]
+        weight, offset = coalitions.weight[coalitions.start[leaf] :], coalitions.ranks.offset[k, 2]
+        component = pairs.component[pairs.ptr[pairs.of_leaf[leaf]] :]
+        lo, hi = _list_events(
+            leaf, paths, players, events, first_player, stop, condition_of, begin, bins, signs
         )
-        for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
-            p, condition = np.int64(players.position[e]), paths.condition[e]
-            begin[p], end[p] = events.ptr[condition], events.ptr[condition + 1]
-            alone[p] = weight[1 + p if ranked else 1 << p]
-        rank, first_pair = 0, coalitions.ranks.offset[k, 2]
-        of_leaf = pairs.component[pairs.ptr[pairs.of_leaf[leaf]] :]
-        for q in range(1, k):
-            for p in range(q):
-                c = np.int64(of_leaf[rank])
-                both = weight[first_pair + rank if ranked else (1 << p) | (1 << q)]
-                rank += 1
-                if c < first_component or c >= stop:
+        for q in range(lo + 1, k):
+            pair, w_q = q * (q - 1) // 2 + lo, weight[1 + q if ranked else 1 << q]
+            for p in range(lo, min(q, hi)):
+                c, w_p = np.int64(component[pair]), weight[1 + p if ranked else 1 << p]
+                both = weight[offset + pair if ranked else (1 << p) | (1 << q)]
+                pair += 1
+                if c < 0:
                     continue
-                a, weights = axis[c], (weight[0], alone[p], alone[q], both)
-                one, other = (begin[p], end[p]), (begin[q], end[q])
-                place = layout.stride[a], layout.map_ptr[a], layout.map_ptr[a + 1], maps, events, tables
+                ends = begin[p], begin[p + 1], begin[q], begin[q + 1]
                 for o in range(values.value.shape[1]):
-                    start = table_ptr[c] + (values.output[leaf] + o) * n_cells[c]
-                    _add_box(one, other, weights, values.value[leaf, o], start, *place)
+                    v, at = values.value[leaf, o], place[c, 0] + (values.output[leaf] + o) * place[c, 1]
+                    one_map, other_map, table = maps[place[c, 3] :], maps[place[c, 4] :], tables[at:]
+                    terms = v * weight[0], -v * w_p, -v * w_q, v * both
+                    _add_boxes(ends, terms, bins, signs, place[c, 2], one_map, other_map, table)
 
 
 @kernel

@@ -109,23 +109,20 @@ def to_leaves(
         hi=np.empty(len(inner), np.int32),
         missing=np.empty(len(inner), np.bool_),
         mask=np.empty(len(inner), np.int64),
-        path_ratio=np.empty(len(inner)),
     )
-    pool = extract_leaves(
-        trees, np.ones(len(inner)) if cover_ratio is None else cover_ratio, grid.n_bins, max_depth, leaves
-    )
+    pool = extract_leaves(trees, grid.n_bins, max_depth, leaves)
     condition_node = leaves.condition_node[: leaves.ptr[-1]]
-    conditions, complement, condition_of_node = _state_conditions(grid, leaves, condition_node, pool)
     trees.leaf[leaves.node] = np.arange(n_leaves)
-    node, leaf_ptr, tree_ptr, ratio_of_node = leaves.node, leaves.ptr, leaves.tree_ptr, leaves.path_ratio
-    del leaves  # The bounds of the conditions take as much memory as a fifth of a forest.
+    node, leaf_ptr, tree_ptr = leaves.node, leaves.ptr, leaves.tree_ptr
+    stated = [leaves.feature, leaves.lo, leaves.hi, leaves.missing, leaves.mask]
+    del leaves
+    conditions, complement, condition_of_node = _state_conditions(grid, stated, condition_node, pool)
     return LeafEnsemble(
         grid=grid,
         conditions=conditions,
         complement=complement,
         leaf_ptr=leaf_ptr,
         leaf_condition=condition_of_node[condition_node],
-        path_ratio=None if cover_ratio is None else ratio_of_node[condition_node],
         value=np.ascontiguousarray(nodes.value[node]),
         output=np.repeat(nodes.output, np.diff(tree_ptr)).astype(np.int32, copy=False),
         tree_ptr=tree_ptr,
@@ -136,17 +133,21 @@ def to_leaves(
 
 
 def _state_conditions(
-    grid: Grid, leaves: ExtractedLeaves, condition_node: NDArray[np.int32], pool: NDArray[np.uint8]
+    grid: Grid, stated: list[NDArray[Any]], condition_node: NDArray[np.int32], pool: NDArray[np.uint8]
 ) -> tuple[Conditions, NDArray[np.int32], NDArray[np.int32]]:
-    """Return the distinct conditions, their complements, and the condition that is stated at every node."""
-    stated = np.zeros(len(leaves.lo), dtype=bool)
-    stated[condition_node] = True
-    bounds = leaves.lo[stated], leaves.hi[stated], leaves.missing[stated]
-    conditions, complement, condition = collect_conditions(
-        grid, leaves.feature[stated], *bounds, leaves.mask[stated], pool
-    )
-    condition_of_node = np.empty(len(stated), np.int32)
-    condition_of_node[stated] = condition
+    """Return the distinct conditions, their complements, and the condition that is stated at every node.
+
+    ``stated`` holds what `ExtractedLeaves` says of the conditions: feature, lo, hi, missing and mask. The list is used
+    up, since its arrays take as much memory as a third of a forest.
+    """
+    has_condition = np.zeros(len(stated[0]), dtype=bool)
+    has_condition[condition_node] = True
+    for i in range(len(stated)):
+        stated[i] = stated[i][has_condition]
+    feature, lo, hi, missing, mask = stated
+    conditions, complement, condition = collect_conditions(grid, feature, lo, hi, missing, mask, pool)
+    condition_of_node = np.empty(len(has_condition), np.int32)
+    condition_of_node[has_condition] = condition
     return conditions, complement, condition_of_node
 
 

@@ -1,7 +1,7 @@
 """The kernels over trees and leaves beside plain statements: a leaf is a set of bins per feature, all else follows."""
 
 import warnings
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise
 from math import factorial
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.arguments import RankedSubsets
 from skglex._kernels.bitsets import count_ones, fill_bits, rank_bins
 from skglex._kernels.component_tables import add_values
+from skglex._kernels.item_sets import are_equal, hash_sets
 from skglex._kernels.leaf_extraction import measure_trees
 from skglex._leaves import (
     Background,
@@ -188,7 +189,7 @@ def test_models_have_it_all():
 
 
 def test_extract_leaves(plain):
-    """`measure_trees` and `extract_leaves`."""
+    """`measure_trees`, `extract_leaves` and `path_ratios`."""
     ensemble, trees = plain.ensemble, plain.ensemble.trees
     longest = max(len(leaf.inside) for leaf in plain.leaves)
     n_leaves, bound, depth = measure_trees(trees.left, trees.right, trees.roots, len(plain.n_bins))
@@ -210,6 +211,23 @@ def bins_of(conditions, c, n_bins):
     if conditions.mask[c] >= 0:
         return conditions.masks[conditions.mask[c] + b] == 1
     return (conditions.lo[c] <= b) & (b < conditions.hi[c]) | (b == conditions.missing[c])
+
+
+def test_sets_are_told_apart(plain):
+    """`hash_sets` and `are_equal`: sets of the same items have the same hash, and others do not."""
+    ensemble = plain.ensemble
+    own = [tuple(ensemble.leaf_condition[a:b].tolist()) for a, b in pairwise(ensemble.leaf_ptr)]
+    code, out = (
+        np.arange(1, len(ensemble.complement) + 1, dtype=np.uint64) ** 5,
+        np.empty(len(own), np.uint64),
+    )
+    hash_sets(ensemble.leaf_ptr, ensemble.leaf_condition, code, out)
+    assert out.tolist() == [sum(int(code[c]) for c in conditions) for conditions in own]
+    first = np.array([own.index(conditions) for conditions in own], np.int64)
+    assert are_equal(ensemble.leaf_ptr, ensemble.leaf_condition, first)
+    if len(set(own)) > 1:
+        other = np.array([next((j for j, c in enumerate(own) if c != own[i]), i) for i in range(len(own))])
+        assert not are_equal(ensemble.leaf_ptr, ensemble.leaf_condition, other)
 
 
 def test_group_leaves(plain):
@@ -326,7 +344,10 @@ def decompose(plain, players, weighting, max_order):
 @pytest.mark.parametrize("max_order", [1, 6])
 @weightings
 def test_tables(plain, players, weighting, max_order):
-    """Test `map_bins`, `add_corners`, `add_main_corners`, `sum_corners`, `look_up` and `add_values`."""
+    """Test `map_bins`, `add_corners`, `add_main_corners`, `name_pairs`, `add_pair_corners`, `sum_corners`, `look_up`.
+
+    And `add_values`.
+    """
     listed = decompose(plain, players, weighting, max_order).listed
     index, tables = listed.index, listed.tables(DEFAULT_EXECUTION)
     expected = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
