@@ -153,10 +153,11 @@ class Background:
 
     def n_blocks(self, n_bins: NDArray[np.int64]) -> int:
         """Return the number of blocks of `bit_sets`."""
-        return -(-self.bins.shape[1] // self._rows_of_block(n_bins))
+        return -(-self.n_rows // self._rows_of_block(n_bins))
 
     def _rows_of_block(self, n_bins: NDArray[np.int64]) -> int:
-        size, n_rows, budget = 1 << 16, self.bins.shape[1], scaled(budgets.bit_set_bytes)
+        n_rows, budget = self.bins.shape[1], scaled(budgets.bit_set_bytes)
+        size = 1 << 16
         while size > 64 and (np.minimum(n_bins, size) + 1).sum() * min(size, n_rows) > 8 * budget:
             size >>= 1
         return size

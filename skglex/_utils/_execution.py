@@ -36,7 +36,7 @@ class Execution(NamedTuple):
 
     @property
     def n_threads(self) -> int:
-        """Return the number of threads. No number that a user sees may depend on it."""
+        """Return the number of threads that tasks run in."""
         return int(effective_n_jobs(self.n_jobs))
 
     def run(
