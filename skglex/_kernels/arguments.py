@@ -26,7 +26,7 @@ class Conditions(NamedTuple):
         The used_feature, an index into ``grid.features``.
     lo, hi, missing : ndarray of shape (n_conditions,), the grid's dtype
         ``missing`` is the largest value of the dtype where missing values do not meet the condition.
-    mask : ndarray of shape (n_conditions,), int64
+    mask : ndarray of shape (n_conditions,), int32
         Start of the condition's bins in ``masks``; -1 for an interval.
     masks : ndarray, uint8
         For each condition with a mask, one entry per bin of its feature.
@@ -36,7 +36,7 @@ class Conditions(NamedTuple):
     lo: NDArray[np.unsignedinteger]
     hi: NDArray[np.unsignedinteger]
     missing: NDArray[np.unsignedinteger]
-    mask: NDArray[np.int64]
+    mask: NDArray[np.int32]
     masks: NDArray[np.uint8]
 
 

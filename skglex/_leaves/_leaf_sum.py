@@ -121,7 +121,8 @@ class LeafSum:
             root=root,
             masks=trees.masks,
             missing=ensemble.grid.n_bins - 1,
-            value=value if n_values == len(value) else value[:n_values].copy(),
+            # Leaves and packed leaves are in the same order, unless some were joined.
+            value=self._value if n_values == len(value) else value[:n_values].copy(),
             output=ensemble.output[ensemble.tree_ptr[:-1]],
         )
         return _Packed(packed, depth, float(visits.sum()))

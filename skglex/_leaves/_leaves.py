@@ -256,17 +256,23 @@ def collect_conditions(
     interval = used_feature[rows], lo[rows], np.maximum(lo[rows], hi[rows]), missing[rows]
     keys, leaf_condition[rows] = _distinct(_encode(*interval, base))
     del interval
-    c_missing, c_hi, c_lo = keys % 2 == 1, keys // 2 % base, keys // (2 * base) % base
-    c_feature = keys // (2 * base * base)
+    c_missing, code = keys % 2 == 1, keys // 2
+    c_hi, code = (code % base).astype(np.int32), code // base
+    c_lo, c_feature = (code % base).astype(np.int32), (code // base).astype(np.int32)
+    del code
+    end = (n_bins - 1).astype(np.int32)[c_feature]
+    complement = np.full(len(keys), -1, np.int32)
     # [0, h) and [h, end) are each other's complement if missing belongs to exactly one of them.
-    end = n_bins[c_feature] - 1
-    low, high = c_lo == 0, c_hi == end
-    other = _encode(c_feature, np.where(low, c_hi, 0), np.where(low, end, c_lo), ~c_missing, base)
+    some = np.flatnonzero((c_lo == 0) | (c_hi == end))
+    low = c_lo[some] == 0
+    begin, stop = np.where(low, c_hi[some], 0), np.where(low, end[some], c_lo[some])
+    other = _encode(c_feature[some], begin, stop, ~c_missing[some], base)
     at = np.minimum(np.searchsorted(keys, other), max(len(keys) - 1, 0))
-    complement = np.where((low | high) & (keys[at] == other) if len(keys) else False, at, -1)
+    found = keys[at] == other
+    complement[some[found]] = at[found]
 
     features, los, his, misses = [c_feature], [c_lo], [c_hi], [np.where(c_missing, end, none)]
-    starts, chunks, complements = [np.full(len(keys), -1)], [np.zeros(0, np.uint8)], [complement]
+    starts, chunks, complements = [np.full(len(keys), -1, np.int32)], [np.zeros(0, np.uint8)], [complement]
     n_conditions, n_pool = len(keys), 0
     for s in np.unique(used_feature[by_mask]):
         assert mask is not None
@@ -290,7 +296,7 @@ def collect_conditions(
         lo=np.concatenate(los).astype(grid.dtype),
         hi=np.concatenate(his).astype(grid.dtype),
         missing=np.concatenate(misses).astype(grid.dtype),
-        mask=np.concatenate(starts).astype(np.int64),
+        mask=np.concatenate(starts).astype(np.int32),
         masks=np.concatenate(chunks).astype(np.uint8),
     )
     return conditions, np.concatenate(complements).astype(np.int32), leaf_condition

@@ -86,7 +86,7 @@ def some_conditions():
     none = np.iinfo(np.uint16).max
     lo, hi = np.array([0, 2, 2, 3, 0], np.uint16), np.array([4, 6, 5, 3, 0], np.uint16)
     missing = np.array([none, 6, 6, none, none], np.uint16)
-    mask = np.array([-1, -1, -1, -1, 0])
+    mask = np.array([-1, -1, -1, -1, 0], np.int32)
     inside = np.array(
         [[1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 0, 1], [0] * 7, [1, 0, 1, 1, 0, 0, 1]],
         bool,
@@ -230,7 +230,7 @@ def test_ranked_shares_of_the_background(max_order, equal):
         lo=np.array([1, 0, 0, 2, 0, 3, 0], np.uint16),
         hi=np.array([3, 2, 2, 2, 1, 6, 0], np.uint16),
         missing=np.array([4, none, none, 5, none, 6, none], np.uint16),
-        mask=np.array([-1, -1, -1, -1, -1, -1, 0]),
+        mask=np.array([-1, -1, -1, -1, -1, -1, 0], np.int32),
         masks=np.array([1, 0, 1, 1], np.uint8),
     )
     players = PlayerArrays(np.array([0, 1, 2, 3, 4, 5, 1], np.uint8), np.zeros(7, np.int32), np.array([6]))

@@ -293,7 +293,7 @@ def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
     monkeypatch.setattr(
         _empirical.Empirical,
         "_costs_of_counting",
-        lambda self, n, max_order: (1.0 * n, np.full(len(n), costs)),
+        lambda self, n, max_order, n_blocks: (1.0 * n, np.full(len(n), costs)),
     )
     monkeypatch.setattr(_empirical.Empirical, "_walk_is_cheaper", lambda *args: by == "walks")
     games = LeafGames(plain.ensemble, players, group_patterns(plain.ensemble))
@@ -628,7 +628,7 @@ def test_costs_of_counting():
 
     def shared(n_rows, max_order):
         weighting = Background(bins[:, :n_rows], weight[:n_rows]).weighting
-        by_bit_set, by_state = weighting._costs_of_counting(n_players, max_order)
+        by_bit_set, by_state = weighting._costs_of_counting(n_players, max_order, 1)
         return (by_state < by_bit_set).tolist()
 
     assert not any(shared(50_000, 2) + shared(100, 4))
