@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from skglex._kernels.arguments import Conditions, LeafValues, Paths, Trees
 from skglex._kernels.item_sets import are_equal, hash_sets
@@ -246,34 +246,18 @@ def collect_conditions(
     leaf_condition : ndarray of shape (n_leaf_conditions,), int32
         Number of every leaf condition.
     """
-    n_bins = grid.n_bins
-    none = np.iinfo(grid.dtype).max
-    base = int(n_bins.max(initial=2)) + 1
+    n_bins, dtype = grid.n_bins, grid.dtype
+    none = np.iinfo(dtype).max
     by_mask = np.zeros(len(used_feature), dtype=bool) if mask is None else mask >= 0
     leaf_condition = np.empty(len(used_feature), dtype=np.int32)
     rows = ~by_mask if by_mask.any() else slice(None)
-    # An empty interval must not end before it begins: unsigned widths would wrap around.
-    interval = used_feature[rows], lo[rows], np.maximum(lo[rows], hi[rows]), missing[rows]
-    keys, leaf_condition[rows] = _distinct(_encode(*interval, base))
-    del interval
-    c_missing, code = keys % 2 == 1, keys // 2
-    c_hi, code = (code % base).astype(np.int32), code // base
-    c_lo, c_feature = (code % base).astype(np.int32), (code // base).astype(np.int32)
-    del code
-    end = (n_bins - 1).astype(np.int32)[c_feature]
-    complement = np.full(len(keys), -1, np.int32)
-    # [0, h) and [h, end) are each other's complement if missing belongs to exactly one of them.
-    some = np.flatnonzero((c_lo == 0) | (c_hi == end))
-    low = c_lo[some] == 0
-    begin, stop = np.where(low, c_hi[some], 0), np.where(low, end[some], c_lo[some])
-    other = _encode(c_feature[some], begin, stop, ~c_missing[some], base)
-    at = np.minimum(np.searchsorted(keys, other), max(len(keys) - 1, 0))
-    found = keys[at] == other
-    complement[some[found]] = at[found]
-
-    features, los, his, misses = [c_feature], [c_lo], [c_hi], [np.where(c_missing, end, none)]
-    starts, chunks, complements = [np.full(len(keys), -1, np.int32)], [np.zeros(0, np.uint8)], [complement]
-    n_conditions, n_pool = len(keys), 0
+    intervals, complement, leaf_condition[rows] = _distinct_intervals(
+        grid, used_feature[rows], lo[rows], hi[rows], missing[rows]
+    )
+    n_conditions, n_pool = len(complement), 0
+    features, los, his, misses = ([part] for part in intervals)
+    starts, chunks = [np.full(n_conditions, -1, np.int32)], [np.zeros(0, np.uint8)]
+    complements = [complement]
     for s in np.unique(used_feature[by_mask]):
         assert mask is not None
         assert pool is not None
@@ -292,14 +276,48 @@ def collect_conditions(
         chunks.append(unique.ravel())
         n_conditions, n_pool = n_conditions + m, n_pool + unique.size
     conditions = Conditions(
-        feature=np.concatenate(features).astype(np.int32),
-        lo=np.concatenate(los).astype(grid.dtype),
-        hi=np.concatenate(his).astype(grid.dtype),
-        missing=np.concatenate(misses).astype(grid.dtype),
-        mask=np.concatenate(starts).astype(np.int32),
-        masks=np.concatenate(chunks).astype(np.uint8),
+        feature=_join(features, np.int32),
+        lo=_join(los, dtype),
+        hi=_join(his, dtype),
+        missing=_join(misses, dtype),
+        mask=_join(starts, np.int32),
+        masks=_join(chunks, np.uint8),
     )
-    return conditions, np.concatenate(complements).astype(np.int32), leaf_condition
+    return conditions, _join(complements, np.int32), leaf_condition
+
+
+def _distinct_intervals(
+    grid: Grid,
+    used_feature: NDArray[np.signedinteger],
+    lo: NDArray[np.signedinteger],
+    hi: NDArray[np.signedinteger],
+    missing: NDArray[np.bool_],
+) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int32], NDArray[np.int32]]:
+    """Return the distinct intervals (feature, lo, hi, missing), their complements, and the number of each given one."""
+    last, dtype = (grid.n_bins - 1).astype(np.int32), grid.dtype
+    base = int(last.max(initial=1)) + 2
+    # An empty interval must not end before it begins: unsigned widths would wrap around.
+    keys, number = _distinct(_encode(used_feature, lo, np.maximum(lo, hi), missing, base))
+    has_missing, code = keys % 2 == 1, keys // 2
+    hi, code = (code % base).astype(dtype), code // base
+    lo, feature = (code % base).astype(dtype), (code // base).astype(np.int32)
+    del code
+    complement = np.full(len(keys), -1, np.int32)
+    # [0, h) and [h, end) are each other's complement if missing belongs to exactly one of them.
+    some = np.flatnonzero((lo == 0) | (hi == last[feature]))
+    begins, end = lo[some] == 0, last[feature[some]]
+    start, stop = np.where(begins, hi[some], 0), np.where(begins, end, lo[some])
+    other = _encode(feature[some], start, stop, ~has_missing[some], base)
+    at = np.minimum(np.searchsorted(keys, other), max(len(keys) - 1, 0))
+    found = keys[at] == other
+    complement[some[found]] = at[found]
+    bin_of_missing = np.where(has_missing, last[feature], np.iinfo(dtype).max).astype(dtype)
+    return (feature, lo, hi, bin_of_missing), complement, number
+
+
+def _join(parts: list[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:
+    """Concatenate arrays; a single one is not copied."""
+    return (parts[0] if len(parts) == 1 else np.concatenate(parts)).astype(dtype, copy=False)
 
 
 def _encode(feature: Any, lo: Any, hi: Any, missing: Any, base: int) -> NDArray[np.int64]:

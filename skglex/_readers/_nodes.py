@@ -15,6 +15,9 @@ from skglex._leaves import Grid, LeafEnsemble, Trees, collect_conditions
 from skglex._utils import warn_user
 from skglex.exceptions import ZeroCoverWarning
 
+# Leaf conditions that are numbered at one time.
+_PART = 1 << 20
+
 
 @dataclass(frozen=True)
 class Nodes:
@@ -117,12 +120,17 @@ def to_leaves(
     stated = [leaves.feature, leaves.lo, leaves.hi, leaves.missing, leaves.mask]
     del leaves
     conditions, complement, condition_of_node = _state_conditions(grid, stated, condition_node, pool)
+    # A part at a time, in place: the conditions of all leaves are the largest array of a forest.
+    leaf_condition = condition_node
+    for start in range(0, len(leaf_condition), _PART):
+        part = leaf_condition[start : start + _PART]
+        part[:] = condition_of_node[part]
     return LeafEnsemble(
         grid=grid,
         conditions=conditions,
         complement=complement,
         leaf_ptr=leaf_ptr,
-        leaf_condition=condition_of_node[condition_node],
+        leaf_condition=leaf_condition,
         value=np.ascontiguousarray(nodes.value[node]),
         output=np.repeat(nodes.output, np.diff(tree_ptr)).astype(np.int32, copy=False),
         tree_ptr=tree_ptr,
