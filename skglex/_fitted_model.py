@@ -292,7 +292,7 @@ class FittedModel:
         strategy: Weighting = PathDependent()
         if weighting != "path_dependent":
             # In a forest, the ratios take as much memory as half of the model.
-            strategy, ensemble = background.weighting, replace(ensemble, path_ratio=None, cover_ratio=None)
+            strategy, ensemble = background.weighting, replace(ensemble, cover_ratio=None)
         # These functions have been called, and would be saved too.
         source = replace(self.source, ensemble=ensemble, with_missing=None, with_survival=None)
         return replace(
@@ -462,7 +462,7 @@ def read_model(
         fitted.check_columns(Xt)
         fitted = replace(fitted, source=replace(source, input=name_categories(Xt, source.input, fitted.grid)))
     if path_dependent:
-        if source.ensemble.path_ratio is None:
+        if not source.ensemble.has_cover:
             raise ValueError(
                 f"weighting='path_dependent' needs node covers, which this {type(model).__name__} does not have. "
                 "Use weighting='empirical'"

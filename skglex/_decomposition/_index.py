@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skglex._kernels.arguments import Sources
-from skglex._leaves import Players
+from skglex._kernels.item_sets import are_equal, hash_sets
+from skglex._leaves import Players, one_feature_each
 from skglex._utils import budgets
 
 # Keys of rows are marked in an array if there are at most so many possible ones.
@@ -187,21 +188,17 @@ def path_sets_of(players: Players, leaf_ptr: NDArray[np.int64]) -> PathSets:
     sizes = players.n_players
     ptr = np.concatenate([[0], np.cumsum(sizes)])
     member = players.condition_player_id
-    leaf = np.repeat(np.arange(len(sizes)), np.diff(leaf_ptr))
-    if len(member) > ptr[-1] or (np.arange(len(member)) != ptr[leaf] + players.condition_player).any():
+    if not one_feature_each(players.player_of_feature):
         # A player has several conditions, or the conditions of a leaf are in another order.
-        by_player = np.empty(ptr[-1], np.int64)
-        by_player[ptr[leaf] + players.condition_player] = member
+        by_player = np.empty(ptr[-1], np.int32)
+        by_player[np.repeat(ptr[:-1], np.diff(leaf_ptr)) + players.condition_player] = member
         member = by_player
     # Hash each set of players as a 64-bit sum of random numbers. Collisions are detected below.
     code = np.random.default_rng(0).integers(2**63, size=int(member.max(initial=0)) + 1, dtype=np.uint64)
-    total = np.concatenate([[np.uint64(0)], np.cumsum(code[member], dtype=np.uint64)])
-    _, first, of_leaf = np.unique(total[ptr[1:]] - total[ptr[:-1]], return_index=True, return_inverse=True)
-    twin = first[of_leaf]
-    offset = np.arange(ptr[-1]) - np.repeat(ptr[:-1], sizes)
-    if (
-        not (sizes[twin] == sizes).all() or not (member[np.repeat(ptr[twin], sizes) + offset] == member).all()
-    ):  # pragma: no cover
+    key = np.empty(len(sizes), np.uint64)
+    hash_sets(ptr, member, code, key)
+    _, first, of_leaf = np.unique(key, return_index=True, return_inverse=True)
+    if not are_equal(ptr, member, first[of_leaf]):  # pragma: no cover
         raise RuntimeError("two different sets of features have the same hash. Please report this model")
     of_first = np.zeros(len(sizes), dtype=bool)
     of_first[first] = True
@@ -210,7 +207,7 @@ def path_sets_of(players: Players, leaf_ptr: NDArray[np.int64]) -> PathSets:
     return PathSets(
         rank[of_leaf],
         np.concatenate([[0], np.cumsum(sizes[of_first])]).astype(np.int64),
-        member[np.repeat(of_first, sizes)],
+        member[np.repeat(of_first, sizes)].astype(np.int64),
     )
 
 

@@ -105,7 +105,7 @@ class ShapleySums:
     def _table_cost(self) -> NDArray[np.int64]:
         """Return a bound of the entries of each group's tables and of the weights that they are made from."""
         players, groups = self._games.players, self._games.groups
-        n_bits = np.diff(groups.bit_ptr)
+        n_bits = groups.n_bits
         n_columns = n_bits * (n_bits - 1) // 2 if self._pairs else n_bits
         n_coalitions = np.diff(players.coalition_ptr[groups.group_leaf])
         width = self._games.ensemble.value.shape[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
 from skglex._decomposition._table_or_stream import choose_tables
-from skglex._kernels.arguments import Axes, Events, PathSetItems, TableLayout
+from skglex._kernels.arguments import Axes, Events, PairsOfPathSets, PathSetItems, TableLayout
 from skglex._kernels.component_tables import (
     add_corners,
     add_main_corners,
+    add_pair_corners,
     condition_events,
     look_up,
     map_bins,
+    name_pairs,
     sum_corners,
 )
 from skglex._leaves import CoalitionWeights, LeafEnsemble, Players
@@ -26,6 +29,8 @@ from skglex.components import Axis
 
 # Components whose axes or tables one task works on.
 _COMPONENTS_PER_TASK = 32
+# Leaf conditions that are sorted at one time.
+_SORTED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def lay_out_tables(
     component = np.repeat(np.arange(len(index.sets)), np.diff(axes.ptr))
 
     candidates = np.arange(len(index.sets)) if wanted is None else wanted
-    main = _main_effects(index, axes)
+    main = _of_single_features(index, axes, 1)
     others = candidates[~main[candidates]]
     conditions = (
         _conditions_by_path_set(index, ensemble) if len(others) else PathSetItems(*np.zeros((2, 1), int))
@@ -149,24 +154,27 @@ def fill_tables(
     ensemble, n_outputs = games.ensemble, games.ensemble.n_outputs
     tables = replace(tables, values=np.zeros(int(layout.n_cells.sum()) * n_outputs))
     chosen, events = np.flatnonzero(tables.tabulated), events_of(ensemble)
-    is_main = _main_effects(index, layout.axes)
-    main, others = chosen[is_main[chosen]], chosen[~is_main[chosen]]
+    main, pairs, others = _by_kind(index, layout.axes, chosen)
     component = np.full(len(ensemble.grid.features), -1)
     component[layout.axes.feature[layout.axes.ptr[main]]] = main
-    leaf_arrays = ensemble.paths, games.players.arrays, ensemble.conditions.feature, ensemble.leaf_values
+    located, most_events = _pairs_of_path_sets(index, layout, pairs), int(np.diff(events.ptr).max(initial=0))
+    shares = _shares(index, pairs, execution.n_threads)
+    paths, players, feature = ensemble.paths, games.players.arrays, ensemble.conditions.feature
     for leaves, coalitions in weights.chunks(execution=execution):
+        terms = ensemble.leaf_values, coalitions, events
         if len(main):
-            of_leaves = ensemble.paths, games.players.condition_player, *leaf_arrays[2:], coalitions, events
-            execution.run(add_main_corners, [(leaves, *of_leaves, component, layout, tables.values)])
-        if not len(others):
-            continue
-        path_set_leaves = leaves_by_path_set(index, leaves)
-        args = layout, index.sources, path_set_leaves, *leaf_arrays, coalitions, events
-        execution.run(
-            add_corners,
-            [(*args, part, tables.values) for part in _parts(others)],
-            label="component tables",
-        )
+            of_main = leaves, paths, players.position, feature, *terms, component, layout
+            execution.run(add_main_corners, [(*of_main, tables.values)])
+        if len(pairs):
+            of_pairs = leaves, paths, players, located, *terms, most_events
+            execution.run(add_pair_corners, [(*of_pairs, *share, tables.values) for share in shares])
+        if len(others):
+            of_others = layout, index.sources, leaves_by_path_set(index, leaves), paths, players, feature
+            execution.run(
+                add_corners,
+                [(*of_others, *terms, part, tables.values) for part in _parts(others)],
+                label="component tables",
+            )
     execution.run(
         sum_corners,
         [
@@ -224,10 +232,53 @@ def _list_axes(index: ComponentIndex, players: Players) -> Axes:
     return Axes(ptr, np.concatenate([*axes, np.empty(0, np.int64)]).astype(np.int64))
 
 
-def _main_effects(index: ComponentIndex, axes: Axes) -> NDArray[np.bool_]:
-    """Return which components are main effects of single features."""
-    order = np.array([len(members) for members in index.sets], dtype=np.int64)
-    return np.asarray((order == 1) & (np.diff(axes.ptr) == 1))
+def _of_single_features(index: ComponentIndex, axes: Axes, order: int) -> NDArray[np.bool_]:
+    """Return which components are those of so many players, each of one feature."""
+    orders = np.array([len(members) for members in index.sets], dtype=np.int64)
+    return np.asarray((orders == order) & (np.diff(axes.ptr) == order))
+
+
+def _by_kind(
+    index: ComponentIndex, axes: Axes, chosen: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the main effects of features, the pairs of features whose leaves can be looked up, and the others."""
+    is_main, is_pair = (_of_single_features(index, axes, order)[chosen] for order in (1, 2))
+    if _pair_ptr(index)[-1] > budgets.listed_components:
+        # Only some of the features on long paths are of interest.
+        is_pair[:] = False
+    return chosen[is_main], chosen[is_pair], chosen[~(is_main | is_pair)]
+
+
+def _pair_ptr(index: ComponentIndex) -> NDArray[np.int64]:
+    """Return the running sum of the numbers of pairs of all path sets."""
+    sizes = index.path_sets.sizes
+    return np.concatenate([[0], np.cumsum(sizes * (sizes - 1) // 2)])
+
+
+def _pairs_of_path_sets(
+    index: ComponentIndex, layout: TableLayout, chosen: NDArray[np.int64]
+) -> PairsOfPathSets:
+    """Locate the tables of the chosen components, each of two features, by the pairs of every path set."""
+    path_sets, axis = index.path_sets, layout.axes.ptr[chosen]
+    ptr = _pair_ptr(index)
+    place = np.zeros((len(index.sets), 5), np.int64)
+    where = layout.stride[axis], layout.map_ptr[axis], layout.map_ptr[axis + 1]
+    place[chosen] = np.column_stack([layout.table_ptr[chosen], layout.n_cells[chosen], *where])
+    component = np.full(ptr[-1] if len(chosen) else 0, -1, np.int32)
+    members = np.array([index.sets[c] for c in chosen.tolist()], np.int64).reshape(-1, 2)
+    name_pairs(members, chosen, index.sources, path_sets.ptr, path_sets.member, ptr, component)
+    return PairsOfPathSets(path_sets.of_leaf, ptr, component, place, layout.maps)
+
+
+def _shares(index: ComponentIndex, pairs: NDArray[np.int64], n_shares: int) -> list[tuple[int, int]]:
+    """Divide the first players of pairs, by the number of path sets that have these pairs.
+
+    Each share visits all leaves. What a component gets, and in which order, does not depend on the shares.
+    """
+    first = np.array([index.sets[c][0] for c in pairs.tolist()], np.int64)
+    total = np.cumsum(np.bincount(first, np.diff(index.sources.ptr)[pairs]))
+    ends = np.searchsorted(total, np.linspace(0, total.max(initial=0), n_shares + 1)[1:]) + 1
+    return [part for part in pairwise([0, *ends.tolist()]) if part[0] < part[1]]
 
 
 def _cells_of_bins(ensemble: LeafEnsemble, events: Events) -> list[NDArray[np.int64]]:
@@ -257,11 +308,22 @@ def events_of(ensemble: LeafEnsemble) -> Events:
 def _conditions_by_path_set(index: ComponentIndex, ensemble: LeafEnsemble) -> PathSetItems:
     """List the distinct conditions of the leaves of each path set, sorted by feature."""
     n_used_features, n_conditions = len(ensemble.grid.features), len(ensemble.complement)
-    key = index.path_sets.of_leaf[ensemble.condition_leaf] * n_used_features + ensemble.condition_feature
-    keys = np.sort(key * n_conditions + ensemble.leaf_condition)
-    keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
+    counts = np.diff(ensemble.leaf_ptr)
+    parts = [np.empty(0, np.int64)]
+    for first, last in weight_chunks(counts, _SORTED):
+        condition = ensemble.leaf_condition[ensemble.leaf_ptr[first] : ensemble.leaf_ptr[last]]
+        key = np.repeat(index.path_sets.of_leaf[first:last], counts[first:last]) * n_used_features
+        key = (key + ensemble.conditions.feature[condition]) * n_conditions + condition
+        parts.append(_sorted_unique(key))
+    keys = _sorted_unique(np.concatenate(parts))
     starts = np.arange(len(index.path_sets) + 1) * n_used_features * n_conditions
     return PathSetItems(np.searchsorted(keys, starts), keys % max(n_conditions, 1))
+
+
+def _sorted_unique(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the distinct keys, increasing; the keys themselves are sorted in place."""
+    keys.sort()
+    return np.asarray(keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]])
 
 
 def leaves_by_path_set(index: ComponentIndex, leaves: NDArray[np.int64]) -> PathSetItems:

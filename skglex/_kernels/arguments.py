@@ -26,7 +26,7 @@ class Conditions(NamedTuple):
         The used_feature, an index into ``grid.features``.
     lo, hi, missing : ndarray of shape (n_conditions,), the grid's dtype
         ``missing`` is the largest value of the dtype where missing values do not meet the condition.
-    mask : ndarray of shape (n_conditions,), int64
+    mask : ndarray of shape (n_conditions,), int32
         Start of the condition's bins in ``masks``; -1 for an interval.
     masks : ndarray, uint8
         For each condition with a mask, one entry per bin of its feature.
@@ -36,7 +36,7 @@ class Conditions(NamedTuple):
     lo: NDArray[np.unsignedinteger]
     hi: NDArray[np.unsignedinteger]
     missing: NDArray[np.unsignedinteger]
-    mask: NDArray[np.int64]
+    mask: NDArray[np.int32]
     masks: NDArray[np.uint8]
 
 
@@ -54,7 +54,7 @@ class Trees(NamedTuple):
         Children; -1 for a leaf.
     used_feature, cut : ndarray of shape (n_nodes,), int32
     missing_left : ndarray of shape (n_nodes,), uint8
-    mask : ndarray of shape (n_nodes,), int64
+    mask : ndarray of shape (n_nodes,), int32
         Start of the node's bins in ``masks``; -1 for a threshold.
     masks : ndarray, uint8
     leaf : ndarray of shape (n_nodes,), int32
@@ -67,7 +67,7 @@ class Trees(NamedTuple):
     used_feature: NDArray[np.int32]
     cut: NDArray[np.int32]
     missing_left: NDArray[np.uint8]
-    mask: NDArray[np.int64]
+    mask: NDArray[np.int32]
     masks: NDArray[np.uint8]
     leaf: NDArray[np.int32]
 
@@ -135,8 +135,6 @@ class ExtractedLeaves(NamedTuple):
         Whether missing values reach the node.
     mask : ndarray of shape (n_nodes,), int64
         Start of the bins in a pool of masks; -1 for an interval.
-    path_ratio : ndarray of shape (n_nodes,), float64
-        Product of cover(child) / cover(node) over the path's splits on the feature.
     """
 
     node: NDArray[np.int64]
@@ -148,7 +146,6 @@ class ExtractedLeaves(NamedTuple):
     hi: NDArray[np.int32]
     missing: NDArray[np.bool_]
     mask: NDArray[np.int64]
-    path_ratio: NDArray[np.float64]
 
 
 class PackedTrees(NamedTuple):
@@ -236,13 +233,13 @@ class PlayerArrays(NamedTuple):
     ----------
     position : ndarray of shape (n_leaf_conditions,), uint8
         Position of the condition's player among the players of its leaf.
-    id : ndarray of shape (n_leaf_conditions,), int64
+    id : ndarray of shape (n_leaf_conditions,), int32
         The player itself: the number of a feature or of a group of features.
     n_players : ndarray of shape (n_leaves,), int64
     """
 
     position: NDArray[np.uint8]
-    id: NDArray[np.int64]
+    id: NDArray[np.int32]
     n_players: NDArray[np.int64]
 
 
@@ -754,6 +751,32 @@ class TableLayout(NamedTuple):
     maps: NDArray[np.int32]
     table_ptr: NDArray[np.int64]
     n_cells: NDArray[np.int64]
+
+
+class PairsOfPathSets(NamedTuple):
+    """Locate the table of each pair of players of every path set; the players are single features.
+
+    Attributes
+    ----------
+    of_leaf : ndarray of shape (n_leaves,), int64
+        Path set of every leaf.
+    ptr : ndarray of shape (n_path_sets + 1,), int64
+        First pair of each path set.
+    component : ndarray, int32
+        The players at the positions p < q of path set s have the component ``component[ptr[s] + q (q - 1) / 2 + p]``,
+        or -1.
+    place : ndarray of shape (n_components, 5), int64
+        Start of a component's table, its number of cells, the stride of its first axis, and the start of both axes in
+        ``maps``.
+    maps : ndarray, int32
+        As in `TableLayout`.
+    """
+
+    of_leaf: NDArray[np.int64]
+    ptr: NDArray[np.int64]
+    component: NDArray[np.int32]
+    place: NDArray[np.int64]
+    maps: NDArray[np.int32]
 
 
 class PairLayout(NamedTuple):

@@ -10,6 +10,8 @@ from skglex._kernels.compilation import helper, inlined, kernel
 
 # Words whose bits are counted in the time of one call, and in the time that one player of one row takes.
 _CALL, _VISIT = 80, 6
+# Words that are not empty are moved together if they are at most one of so many.
+_SPARSE = 2
 
 
 @kernel
@@ -78,6 +80,53 @@ def _or_and_not(first, second, out):
     """Add the bits of ``first`` that are not in ``second`` to ``out``."""
     for w in range(out.shape[0]):
         out[w] |= first[w] & ~second[w]
+
+
+@inlined
+def _violate(met, every, one, two, three):
+    """Add the rows that do not meet a player's conditions to those that violate at least one, two and three players."""
+    for w in range(met.shape[0]):
+        lost = ~met[w]
+        three[w] |= two[w] & lost
+        two[w] |= one[w] & lost
+        one[w] |= every[w] & lost
+
+
+@inlined
+def _find_difference(first, second, out):
+    """Write the bits of ``first`` that are not in ``second``; return the number of words with such bits."""
+    n = 0
+    for w in range(out.shape[0]):
+        word = first[w] & ~second[w]
+        out[w] = word
+        n += word != 0
+    return n
+
+
+@inlined
+def _move_together(rows, words):
+    """Move the words that are not empty to the front, and write where they were."""
+    n, n_words = 0, rows.shape[0]
+    for start in range(0, n_words, 8):
+        if start + 8 <= n_words:
+            found = np.uint64(0)
+            for i in range(8):
+                found |= rows[np.uint64(start + i)]
+            if found == 0:
+                continue
+        for w in range(start, min(start + 8, n_words)):
+            word = rows[w]
+            rows[np.uint64(n)], words[np.uint64(n)] = word, w
+            n += word != 0
+
+
+@helper
+def _gather_words(n_players, words, met, row_of, out):
+    """Write some words of the rows that meet the conditions of each player."""
+    for p in range(n_players):
+        rows, some = met[row_of[p]], out[p]
+        for i in range(some.shape[0]):
+            some[i] = rows[np.uint64(words[i])]
 
 
 @inlined
@@ -205,6 +254,8 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
     top = min(max_order + 1, most)
     violated, left = np.zeros((top + 1, n_words), np.uint64), np.empty((top + 1, n_words), np.uint64)
     pick, none = np.empty((top + 1, 2), np.int64), np.zeros(n_words, np.uint64)
+    # Where the words of the rows at hand are, the words there of the rows that meet each player, and their rows.
+    words, near, every = np.empty(n_words, np.int64), np.empty(most * n_words, np.uint64), np.arange(most)
     for r in range(sets.n_rows):
         violated[0, r >> 6] |= np.uint64(1) << np.uint64(r & 63)
     for i in range(leaves.shape[0]):
@@ -216,16 +267,25 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
             for w in range(n_words):
                 violated[j, w] = np.uint64(0)
         for p in range(k):
+            if top == 3:
+                _violate(met[row_of[p]], violated[0], violated[1], violated[2], violated[3])
+                continue
             for j in range(min(top, p + 1), 0, -1):
                 _or_and_not(violated[j - 1], met[row_of[p]], violated[j])
         offset = ranks.offset[k]
         for n in range(min(max_order, k) + 1):
             leaf_weight = out[wanted.start[leaf] + offset[n] :]
-            _and_not(violated[n], violated[n + 1] if n < k else none, left[0])
-            n_rows = _count_and_not(left[0], none)
+            size = _find_difference(violated[n], violated[n + 1] if n < k else none, left[0])
+            n_rows = _count_and_not(left[0], none) if size > 0 else 0
             if n == 0 and equal > 0.0:
                 leaf_weight[0] += equal * np.float64(n_rows)
-            elif equal > 0.0 and (offset[n + 1] - offset[n]) * (n_words + _CALL) < n_rows * k * _VISIT:
+            elif equal == 0.0 or (offset[n + 1] - offset[n]) * (size + _CALL) >= n_rows * k * _VISIT:
+                _visit_rows(k, left[0], met, row_of, choose, weight, leaf_weight)
+            elif _SPARSE * size > n_words:
                 _count_sets(n, k, met, row_of, choose, equal, left, pick, leaf_weight)
             else:
-                _visit_rows(k, left[0], met, row_of, choose, weight, leaf_weight)
+                _move_together(left[0], words)
+                some_met = near[: k * size].reshape(k, size)
+                _gather_words(k, words, met, row_of, some_met)
+                some_left = left.ravel()[: (n + 1) * size].reshape(n + 1, size)
+                _count_sets(n, k, some_met, every, choose, equal, some_left, pick, leaf_weight)

@@ -11,8 +11,6 @@ from skglex._kernels.coalitions import signed_weights
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.patterns import BLOCK
 
-_BATCH = 128  # Leaves whose terms are fetched from memory at the same time.
-
 
 @kernel
 def condition_events(conditions, n_bins, events):
@@ -180,107 +178,6 @@ def _find_corners(v, n, bit, along, maps, events, coefficient, corner, sign):
     return size
 
 
-@helper
-def _add_one_or_two(n, along, maps, events, value, signed, table):
-    """Do the same as `_find_corners` for all boxes of a main effect or a pair, and add them to its table."""
-    table[0] += value * signed[0]
-    for x in range(along[0, 2], along[0, 3]):
-        cell, one = along[0, 0] * maps[along[0, 1] + events.bin[x]], value * events.sign[x]
-        table[cell] += one * signed[1]
-        if n == 2:
-            for y in range(along[1, 2], along[1, 3]):
-                table[cell + along[1, 0] * maps[along[1, 1] + events.bin[y]]] += (
-                    one * events.sign[y] * signed[3]
-                )
-    if n == 2:
-        for y in range(along[1, 2], along[1, 3]):
-            table[along[1, 0] * maps[along[1, 1] + events.bin[y]]] += value * events.sign[y] * signed[2]
-
-
-@helper
-def _one_axis_each(c, sources, path_set_leaves, axes, paths, players, condition_feature):
-    """Return whether component c is a main effect or a pair of players with one feature each; else it has no leaf."""
-    first, last = axes.ptr[c], axes.ptr[c + 1] - 1
-    if last > first + 1:
-        return False
-    for k in range(sources.ptr[c], sources.ptr[c + 1]):
-        path_set = sources.path_set[k]
-        if path_set_leaves.ptr[path_set] < path_set_leaves.ptr[path_set + 1]:
-            leaf = path_set_leaves.item[path_set_leaves.ptr[path_set]]
-            one = condition_on(axes.feature[first], leaf, 0, paths, condition_feature)
-            two = condition_on(axes.feature[last], leaf, 0, paths, condition_feature)
-            if one < 0 or two < 0:
-                return False
-            return first == last or players.position[one] != players.position[two]
-    return False
-
-
-@helper
-def _find_terms(c, n, leaf, axes, paths, players, condition_feature, coalitions, at, signed):
-    """Write where the conditions of n leaves on component c's features are, and `signed_weights` of their players.
-
-    No step depends on the one before, so the processor fetches what many leaves need at the same time.
-    """
-    first, n_axes = axes.ptr[c], axes.ptr[c + 1] - axes.ptr[c]
-    start, touched = np.empty(n, np.int64), np.empty(n, np.int32)
-    guess, members = np.zeros(2, np.int64), np.zeros(2, np.int64)
-    for i in range(n):
-        start[i], touched[i] = coalitions.start[leaf[i]], paths.condition[paths.ptr[leaf[i]]]
-    for i in range(n):
-        for j in range(n_axes):
-            e = condition_on(axes.feature[first + j], leaf[i], guess[j], paths, condition_feature)
-            guess[j] = e - paths.ptr[leaf[i]]
-            at[i, j] = e
-    choose, offset = coalitions.ranks.choose, coalitions.ranks.offset
-    for i in range(n):
-        for j in range(n_axes):
-            members[j] = players.position[at[i, j]]
-        weight, ranked = coalitions.weight[start[i] :], coalitions.ranked[leaf[i]]
-        signed_weights(weight, members, n_axes, ranked, choose, offset[players.n_players[leaf[i]]], signed[i])
-
-
-@helper
-def _add_boxes(c, n, leaf, paths, values, layout, events, at, signed, tables):
-    """Add the corners of n leaves' boxes to the table of component c."""
-    first, cells = layout.axes.ptr[c], layout.n_cells[c]
-    n_axes = layout.axes.ptr[c + 1] - first
-    along = np.empty((2, 4), np.int64)
-    for j in range(n_axes):
-        along[j, 0], along[j, 1] = layout.stride[first + j], layout.map_ptr[first + j]
-    for i in range(n):
-        for j in range(n_axes):
-            condition = paths.condition[at[i, j]]
-            along[j, 2], along[j, 3] = events.ptr[condition], events.ptr[condition + 1]
-        for o in range(values.value.shape[1]):
-            start, value = (
-                layout.table_ptr[c] + (values.output[leaf[i]] + o) * cells,
-                values.value[leaf[i], o],
-            )
-            _add_one_or_two(n_axes, along, layout.maps, events, value, signed[i], tables[start:])
-
-
-@helper
-def _add_in_batches(
-    c, sources, path_set_leaves, paths, players, condition_feature, values, coalitions, layout, events, tables
-):
-    """Add the corners of all leaves' boxes to the table of component c, whose players have one feature each."""
-    leaf, n = np.empty(_BATCH, np.int64), 0
-    at, signed = np.empty((_BATCH, 2), np.int64), np.empty((_BATCH, 4))
-    for k in range(sources.ptr[c], sources.ptr[c + 1]):
-        path_set = sources.path_set[k]
-        for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
-            leaf[n] = path_set_leaves.item[q]
-            n += 1
-            if n == _BATCH:
-                _find_terms(
-                    c, n, leaf, layout.axes, paths, players, condition_feature, coalitions, at, signed
-                )
-                _add_boxes(c, n, leaf, paths, values, layout, events, at, signed, tables)
-                n = 0
-    _find_terms(c, n, leaf, layout.axes, paths, players, condition_feature, coalitions, at, signed)
-    _add_boxes(c, n, leaf, paths, values, layout, events, at, signed, tables)
-
-
 @kernel
 def add_corners(
     layout,
@@ -309,21 +206,6 @@ def add_corners(
     value, output, choose = values.value, values.output, coalitions.ranks.choose
     for i in range(chosen.shape[0]):
         c = chosen[i]
-        if _one_axis_each(c, sources, path_set_leaves, layout.axes, paths, players, condition_feature):
-            _add_in_batches(
-                c,
-                sources,
-                path_set_leaves,
-                paths,
-                players,
-                condition_feature,
-                values,
-                coalitions,
-                layout,
-                events,
-                tables,
-            )
-            continue
         cells, table = layout.n_cells[c], tables[layout.table_ptr[c] :]
         for k in range(sources.ptr[c], sources.ptr[c + 1]):
             path_set = sources.path_set[k]
@@ -373,6 +255,100 @@ def add_main_corners(
                 of_player = value * weight[1 + p if ranked else 1 << p]
                 for x in range(events.ptr[condition], events.ptr[condition + 1]):
                     tables[at + layout.maps[cell_of + events.bin[x]]] += of_player * events.sign[x]
+
+
+@kernel
+def name_pairs(members, chosen, sources, path_set_ptr, path_set_member, pair_ptr, component):
+    """Write the components ``chosen``, each of two players, to the pairs of the path sets that they come from."""
+    for i in range(chosen.shape[0]):
+        for k in range(sources.ptr[chosen[i]], sources.ptr[chosen[i] + 1]):
+            path_set = sources.path_set[k]
+            first, p = path_set_ptr[path_set], 0
+            while path_set_member[first + p] != members[i, 0]:
+                p += 1
+            q = p + 1
+            while path_set_member[first + q] != members[i, 1]:
+                q += 1
+            component[pair_ptr[path_set] + q * (q - 1) // 2 + p] = chosen[i]
+
+
+@helper
+def _list_events(leaf, paths, players, events, first_player, stop, condition_of, begin, bins, signs):
+    """List where the conditions of a leaf begin and cease to hold, those of position p from ``begin[p]`` on.
+
+    Return the positions of the players ``first_player <= i < stop``.
+    """
+    lo, hi, n, k = 0, 0, 0, players.n_players[leaf]
+    for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+        p, player = np.int64(players.position[e]), players.id[e]
+        condition_of[p] = paths.condition[e]
+        if player < first_player:
+            lo = max(lo, p + 1)
+        if player < stop:
+            hi = max(hi, p + 1)
+    for p in range(k):
+        begin[p] = n
+        for v in range(events.ptr[condition_of[p]], events.ptr[condition_of[p] + 1]):
+            bins[n], signs[n] = events.bin[v], events.sign[v]
+            n += 1
+    begin[k] = n
+    return lo, hi
+
+
+@helper
+def _add_boxes(ends, terms, bins, signs, stride, cells, other_cells, table):
+    """Add the corners of the boxes of two players.
+
+    ``ends`` are the ends of the ranges of their events; ``terms`` belong to none, the one, the other and both of them.
+    """
+    none, one, other, both = terms
+    y0, y1 = ends[2], ends[3]
+    table[0] += none
+    for y in range(y0, y1):
+        table[other_cells[bins[y]]] += other * signs[y]
+    for x in range(ends[0], ends[1]):
+        row, of_both = stride * cells[bins[x]], both * signs[x]
+        table[row] += one * signs[x]
+        for y in range(y0, y1):
+            table[row + other_cells[bins[y]]] += of_both * signs[y]
+
+
+@kernel
+def add_pair_corners(
+    leaves, paths, players, pairs, values, coalitions, events, most_events, first_player, stop, tables
+):
+    """Do the same as `add_corners` for pairs of players of one feature each, leaf by leaf.
+
+    The weights of a leaf are read in their order, and neighbouring leaves add to the same cells. The first player of a
+    pair is ``first_player <= i < stop``. ``most_events`` is the largest number of events of a condition.
+    """
+    most, place, maps = 0, pairs.place, pairs.maps
+    for i in range(leaves.shape[0]):
+        most = max(most, players.n_players[leaves[i]])
+    begin, condition_of = np.empty(most + 1, np.int64), np.empty(most, np.int64)
+    bins, signs = np.empty(most * most_events, np.int64), np.empty(most * most_events)
+    for i in range(leaves.shape[0]):
+        leaf = leaves[i]
+        k, ranked = players.n_players[leaf], coalitions.ranked[leaf]
+        weight, offset = coalitions.weight[coalitions.start[leaf] :], coalitions.ranks.offset[k, 2]
+        component = pairs.component[pairs.ptr[pairs.of_leaf[leaf]] :]
+        lo, hi = _list_events(
+            leaf, paths, players, events, first_player, stop, condition_of, begin, bins, signs
+        )
+        for q in range(lo + 1, k):
+            pair, w_q = q * (q - 1) // 2 + lo, weight[1 + q if ranked else 1 << q]
+            for p in range(lo, min(q, hi)):
+                c, w_p = np.int64(component[pair]), weight[1 + p if ranked else 1 << p]
+                both = weight[offset + pair if ranked else (1 << p) | (1 << q)]
+                pair += 1
+                if c < 0:
+                    continue
+                ends = begin[p], begin[p + 1], begin[q], begin[q + 1]
+                for o in range(values.value.shape[1]):
+                    v, at = values.value[leaf, o], place[c, 0] + (values.output[leaf] + o) * place[c, 1]
+                    one_map, other_map, table = maps[place[c, 3] :], maps[place[c, 4] :], tables[at:]
+                    terms = v * weight[0], -v * w_p, -v * w_q, v * both
+                    _add_boxes(ends, terms, bins, signs, place[c, 2], one_map, other_map, table)
 
 
 @kernel

@@ -37,8 +37,8 @@ def _summarise(trees, root, free, leaf_value, order, stack, single, total, n_lea
     """Compute, from the leaves of a tree up, what `pack_trees` needs of every node.
 
     ``single``: whether all splits below are averaged out, so that one leaf of value ``total`` replaces the node;
-    ``expected``: nodes that a row visits on average; ``below``: splits on the longest path. ``order`` receives the
-    nodes, parents before their children.
+    ``expected``: nodes that a row visits on average; ``below``: splits on the longest path. They are counted from the
+    root. ``order`` receives the nodes, parents before their children.
     """
     top, n = 0, 0
     stack[0] = root
@@ -52,25 +52,25 @@ def _summarise(trees, root, free, leaf_value, order, stack, single, total, n_lea
             top += 2
     for i in range(n - 1, -1, -1):
         node = order[i]
-        left, right = trees.left[node], trees.right[node]
-        if left < 0:
-            single[node], n_leaves[node], expected[node] = True, 1.0, 1.0
+        at, left, right = node - root, trees.left[node] - root, trees.right[node] - root
+        if trees.left[node] < 0:
+            single[at], n_leaves[at], expected[at], below[at] = True, 1.0, 1.0, 0
             for o in range(total.shape[1]):
-                total[node, o] = leaf_value[trees.leaf[node], o]
+                total[at, o] = leaf_value[trees.leaf[node], o]
             continue
-        n_leaves[node] = n_leaves[left] + n_leaves[right]
+        n_leaves[at] = n_leaves[left] + n_leaves[right]
         both = free[trees.used_feature[node]]
-        single[node] = both and single[left] and single[right]
-        below[node] = 0 if single[node] else 1 + max(below[left], below[right])
-        if single[node]:
-            expected[node] = 1.0
+        single[at] = both and single[left] and single[right]
+        below[at] = 0 if single[at] else 1 + max(below[left], below[right])
+        if single[at]:
+            expected[at] = 1.0
             for o in range(total.shape[1]):
-                total[node, o] = total[left, o] + total[right, o]
+                total[at, o] = total[left, o] + total[right, o]
         elif both:
-            expected[node] = 1.0 + expected[left] + expected[right]
+            expected[at] = 1.0 + expected[left] + expected[right]
         else:
-            left_part = n_leaves[left] / n_leaves[node]
-            expected[node] = 1.0 + left_part * expected[left] + (1.0 - left_part) * expected[right]
+            left_part = n_leaves[left] / n_leaves[at]
+            expected[at] = 1.0 + left_part * expected[left] + (1.0 - left_part) * expected[right]
 
 
 @kernel
@@ -81,31 +81,34 @@ def pack_trees(trees, free, leaf_value, nodes, root, value, visits, depth):
     leaf replaces them all. ``visits`` receives the number of nodes of each tree that a row is expected to visit, if
     it goes either way in proportion to the leaves there, ``depth`` the number of splits on the longest path.
     """
-    n_all = trees.left.shape[0]
-    order, stack = np.empty(n_all, np.int64), np.empty(n_all + 1, np.int64)
+    most = 0
+    for t in range(trees.roots.shape[0] - 1):
+        most = max(most, trees.roots[t + 1] - trees.roots[t])
+    order, stack = np.empty(most, np.int64), np.empty(most + 1, np.int64)
     # The packed parent of a right child on the stack, which receives the child's number; else -1.
-    parent = np.empty(n_all + 1, np.int64)
-    n_leaves, expected = np.empty(n_all), np.empty(n_all)
-    single, below = np.empty(n_all, np.bool_), np.zeros(n_all, np.int64)
-    total = np.empty((n_all, leaf_value.shape[1]))
+    parent = np.empty(most + 1, np.int64)
+    n_leaves, expected = np.empty(most), np.empty(most)
+    single, below = np.empty(most, np.bool_), np.empty(most, np.int64)
+    total = np.empty((most, leaf_value.shape[1]))
     at, n_values = 0, 0
     for t in range(trees.roots.shape[0] - 1):
+        root_of_tree = trees.roots[t]
         _summarise(
-            trees, trees.roots[t], free, leaf_value, order, stack, single, total, n_leaves, expected, below
+            trees, root_of_tree, free, leaf_value, order, stack, single, total, n_leaves, expected, below
         )
-        visits[t], depth[t], root[t] = expected[order[0]], below[order[0]], at
+        visits[t], depth[t], root[t] = expected[0], below[0], at
         top = 0
-        stack[0], parent[0] = order[0], -1
+        stack[0], parent[0] = root_of_tree, -1
         while top >= 0:
             node, above = stack[top], parent[top]
             top -= 1
             if above >= 0:
                 nodes[above, 2] = at
             nodes[at, 2], nodes[at, 3] = 0, 0
-            if single[node]:
+            if single[node - root_of_tree]:
                 nodes[at, 0], nodes[at, 1] = _LEAF, n_values
                 for o in range(total.shape[1]):
-                    value[n_values, o] = total[node, o]
+                    value[n_values, o] = total[node - root_of_tree, o]
                 n_values += 1
             else:
                 if free[trees.used_feature[node]]:

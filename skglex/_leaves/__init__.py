@@ -16,7 +16,7 @@ from skglex._leaves._leaf_sum import LeafSum
 from skglex._leaves._leaves import LeafEnsemble, collect_conditions
 from skglex._leaves._path_dependent import PathDependent
 from skglex._leaves._patterns import GROUP_BITS, PatternGroups, group_patterns
-from skglex._leaves._players import MASK_BITS, Players, assign_players
+from skglex._leaves._players import MASK_BITS, Players, assign_players, one_feature_each
 from skglex._leaves._weighting import Weighting, inverse_binomials, most_states
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "group_patterns",
     "inverse_binomials",
     "most_states",
+    "one_feature_each",
     "require_equal",
     "rounding_of",
     "warn_of_small_background",

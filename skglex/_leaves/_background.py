@@ -151,13 +151,21 @@ class Background:
             equal=self.equal_weight,
         )
 
-    def bit_sets(self, n_bins: NDArray[np.int64]) -> Iterator[BitSets]:
-        """Yield blocks of rows as bit sets."""
-        n_rows = self.bins.shape[1]
-        bin_ptr = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
-        size, budget = 1 << 16, scaled(budgets.bit_set_bytes)
+    def n_blocks(self, n_bins: NDArray[np.int64]) -> int:
+        """Return the number of blocks of `bit_sets`."""
+        return -(-self.n_rows // self._rows_of_block(n_bins))
+
+    def _rows_of_block(self, n_bins: NDArray[np.int64]) -> int:
+        n_rows, budget = self.bins.shape[1], scaled(budgets.bit_set_bytes)
+        size = 1 << 16
         while size > 64 and (np.minimum(n_bins, size) + 1).sum() * min(size, n_rows) > 8 * budget:
             size >>= 1
+        return size
+
+    def bit_sets(self, n_bins: NDArray[np.int64]) -> Iterator[BitSets]:
+        """Yield blocks of rows as bit sets."""
+        n_rows, size = self.bins.shape[1], self._rows_of_block(n_bins)
+        bin_ptr = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
         equal = self.equal_weight
         rank, row_ptr = np.empty(bin_ptr[-1], np.int32), np.empty(len(bin_ptr), np.int64)
         for r0 in range(0, n_rows, size):

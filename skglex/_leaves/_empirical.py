@@ -72,7 +72,7 @@ class Empirical:
         out = np.zeros(len(ids))
         # One player has all conditions of a set. E_l is then the weight of the rows that violate no player.
         n_conditions = np.diff(sets.ptr)
-        position, player = np.zeros(len(sets.condition), np.uint8), np.zeros(len(sets.condition), np.int64)
+        position, player = np.zeros(len(sets.condition), np.uint8), np.zeros(len(sets.condition), np.int32)
         args = (
             ensemble.conditions,
             Paths(sets.ptr, sets.condition),
@@ -88,12 +88,13 @@ class Empirical:
 
     def _shares_of_leaves(self, ensemble: LeafEnsemble, execution: Execution) -> NDArray[np.float64]:
         """Return the share of the background rows that reach each leaf of the trees."""
-        n, n_conditions = ensemble.n_leaves, len(ensemble.leaf_condition)
-        # Of no interest is which players a row violates, so all features are those of one player.
-        position, player = np.zeros(n_conditions, np.uint8), np.zeros(n_conditions, np.int64)
-        players = PlayerArrays(position, player, np.ones(n, np.int64))
+        n = ensemble.n_leaves
+        # It does not matter which players a row violates. So all features are those of one player, and the leaves'
+        # conditions are not needed.
+        players = PlayerArrays(np.zeros(0, np.uint8), np.zeros(0, np.int32), np.ones(n, np.int64))
         of_feature, n_bins = np.zeros(len(ensemble.grid.features), np.int64), ensemble.grid.n_bins
-        args = self.background.numbered_rows, ensemble.trees, of_feature, n_bins, ensemble.paths, players
+        no_paths = Paths(np.zeros(n + 1, np.int64), np.zeros(0, np.int32))
+        args = self.background.numbered_rows, ensemble.trees, of_feature, n_bins, no_paths, players
         out, wanted = np.zeros(n), RankedSubsets(np.arange(n), np.arange(n), n, 0)
         tasks = [(part, subset_ranks(1), _trees_of(ensemble, part)) for part in _split_trees(wanted)]
         execution.run(add_near_misses_by_walks, [(*args, *task, out) for task in tasks])
@@ -146,7 +147,9 @@ class Empirical:
         ranks, background = subset_ranks(games.players.largest), self.background
         tasks = split_leaves(ensemble, wanted)
         by_bit_set, by_state = self._costs_of_counting(
-            games.players.n_players[wanted.leaves], wanted.max_order
+            games.players.n_players[wanted.leaves],
+            wanted.max_order,
+            background.n_blocks(ensemble.grid.n_bins),
         )
         if self._walk_is_cheaper(games, wanted, np.minimum(by_bit_set, by_state).mean()):
             walks = [self._walk(games, part, ranks, out) for part in _split_trees(wanted)]
@@ -194,18 +197,22 @@ class Empirical:
         return self.background.numbered_rows, *model, wanted, ranks, some_trees, out
 
     def _costs_of_counting(
-        self, n_players: NDArray[np.int64], max_order: int
+        self, n_players: NDArray[np.int64], max_order: int, n_blocks: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Estimate the nanoseconds of each leaf: with bit sets, one pass per subset, and by the states of clusters."""
+        """Estimate the nanoseconds of each leaf: with bit sets, one pass per subset, and by the states of clusters.
+
+        There are ``n_blocks`` blocks of bit sets.
+        """
         n_rows, most = self.background.n_rows, int(n_players.max(initial=0))
         subsets = [
             sum(float(comb(k, size)) for size in range(min(max_order, k) + 1)) for k in range(most + 1)
         ]
         passes = (max_order + 1.0) * n_players + np.array(subsets)[n_players]
         # Rows that violate few players are visited one by one where that takes less, or where their weights differ.
-        by_bit_set = np.full(len(n_players), 1500.0 + 2.0 * max(max_order, 1) * n_rows)
+        by_bit_set = np.full(len(n_players), 1500.0 * n_blocks + 2.0 * max(max_order, 1) * n_rows)
         if self.background.equal_weight > 0.0:
-            by_bit_set = np.minimum(by_bit_set, 500.0 + passes * (8.0 + 0.002 * n_rows))
+            by_pass = n_blocks * (500.0 + 8.0 * passes) + 0.002 * n_rows * passes
+            by_bit_set = np.minimum(by_bit_set, by_pass)
         # A leaf of many players has too many states to share a cluster with others.
         shares = (n_players <= _SHARING_PLAYERS) & (n_rows >= _ROWS_TO_COUNT)
         by_state = np.where(shares, 6000.0 + 0.4 * n_rows, np.inf)

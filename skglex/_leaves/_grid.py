@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from skglex._kernels.arguments import Buckets, Cuts
 from skglex._kernels.binning import FEW_ROWS, bin_columns, fill_buckets
 
+# Cuts of a used_feature up to which its range is divided finely.
+_MANY_CUTS = 1 << 14
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -75,7 +78,7 @@ class Grid:
     def _search(self) -> tuple[Cuts, Buckets]:
         """Return where bins begin, in the form of the kernels, and what shortens the search for a bin.
 
-        Each used_feature's range is divided into equal parts, eight per cut.
+        Each used_feature's range is divided into equal parts: eight per cut, or two where these would take much memory.
         """
         n = np.diff(self.cut_ptr)
         feature = np.repeat(np.arange(len(n)), n)
@@ -84,11 +87,12 @@ class Grid:
             self.categorical[feature], self.cuts, self._edges_of(self.cuts)
         )
         cuts = Cuts(edges, self.cut_ptr + np.arange(len(n) + 1), self.categorical, self.as_float32)
-        ptr = np.concatenate([[0], np.cumsum(8 * n + 2)])
+        parts = np.where(n > _MANY_CUTS, 2, 8) * n
+        ptr = np.concatenate([[0], np.cumsum(parts + 2)])
         scale = np.zeros(len(n))
         several = np.flatnonzero(n > 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            scale[several] = 8 * n[several] / (edges[cuts.ptr[1:] - 2] - edges[cuts.ptr[:-1]])[several]
+            scale[several] = parts[several] / (edges[cuts.ptr[1:] - 2] - edges[cuts.ptr[:-1]])[several]
         scale[~np.isfinite(scale)] = 0
         buckets = Buckets(ptr, scale, np.empty(ptr[-1], np.int32), np.empty(len(n), np.int64))
         fill_buckets(cuts, buckets)

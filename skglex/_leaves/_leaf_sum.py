@@ -117,11 +117,12 @@ class LeafSum:
         value = np.empty((ensemble.n_leaves, self._value.shape[1]))
         n_nodes, n_values = pack_trees(trees, ~self._keep, self._value, nodes, root, value, visits, depth)
         packed = PackedTrees(
-            nodes=nodes[:n_nodes].copy(),
+            nodes=nodes if n_nodes == len(nodes) else nodes[:n_nodes].copy(),
             root=root,
             masks=trees.masks,
             missing=ensemble.grid.n_bins - 1,
-            value=value[:n_values].copy(),
+            # Leaves and packed leaves are in the same order, unless some were joined.
+            value=self._value if n_values == len(value) else value[:n_values].copy(),
             output=ensemble.output[ensemble.tree_ptr[:-1]],
         )
         return _Packed(packed, depth, float(visits.sum()))

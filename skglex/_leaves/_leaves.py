@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from skglex._kernels.arguments import Conditions, LeafValues, Paths, Trees
+from skglex._kernels.item_sets import are_equal, hash_sets
+from skglex._kernels.leaf_extraction import path_ratios
 from skglex._leaves._grid import Grid
+from skglex._utils import without_cached
 
 
 class ConditionSets(NamedTuple):
@@ -47,9 +51,6 @@ class LeafEnsemble:
         Leaf ``l`` has the conditions ``leaf_condition[leaf_ptr[l]:leaf_ptr[l + 1]]``, one per path feature,
         by used_feature.
     leaf_condition : ndarray of shape (n_leaf_conditions,), int32
-    path_ratio : ndarray of shape (n_leaf_conditions,), float64, or None
-        Path-dependent weight of each leaf condition: the product of cover(child) / cover(node) over the
-        path's splits on the feature. None if the model has no cover.
     value : ndarray of shape (n_leaves, width), float64
         Margin that the leaf adds to the outputs ``output[l] .. output[l] + width - 1``.
     output : ndarray of shape (n_leaves,), int32
@@ -61,6 +62,8 @@ class LeafEnsemble:
         The trees that the leaves come from. None for boxes that no binary trees have as leaves.
     cover_ratio : ndarray of shape (n_nodes,), float64, or None
         cover(node) / cover(parent) of every node of the trees.
+    ratio_of_boxes : ndarray of shape (n_leaf_conditions,), float64, or None
+        The `path_ratio` of leaves that are no longer those of trees.
     """
 
     grid: Grid
@@ -68,13 +71,16 @@ class LeafEnsemble:
     complement: NDArray[np.int32]
     leaf_ptr: NDArray[np.int64]
     leaf_condition: NDArray[np.int32]
-    path_ratio: NDArray[np.float64] | None
     value: NDArray[np.float64]
     output: NDArray[np.int32]
     tree_ptr: NDArray[np.int64]
     base: NDArray[np.float64]
     trees: Trees | None = None
     cover_ratio: NDArray[np.float64] | None = None
+    ratio_of_boxes: NDArray[np.float64] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_cached(self)
 
     @property
     def n_leaves(self) -> int:
@@ -102,6 +108,24 @@ class LeafEnsemble:
         return Paths(self.leaf_ptr, self.leaf_condition)
 
     @property
+    def has_cover(self) -> bool:
+        """Return whether there are path-dependent weights."""
+        return self.cover_ratio is not None or self.ratio_of_boxes is not None
+
+    @cached_property
+    def path_ratio(self) -> NDArray[np.float64] | None:
+        """Return the path-dependent weight of each leaf condition; None if the model has no cover.
+
+        It is the product of cover(child) / cover(node) over the path's splits on the feature.
+        """
+        if self.trees is None or self.cover_ratio is None:
+            return self.ratio_of_boxes
+        out = np.empty(len(self.leaf_condition))
+        n_features = len(self.grid.features)
+        path_ratios(self.trees, self.cover_ratio, self.paths, self.conditions.feature, n_features, out)
+        return out
+
+    @property
     def leaf_values(self) -> LeafValues:
         """Return every leaf's values for kernels."""
         return LeafValues(self.value, self.output)
@@ -124,17 +148,16 @@ class LeafEnsemble:
         kind = np.zeros(self.n_leaves, np.int32) if kind is None else kind
         # Hash each set of conditions as a 64-bit sum of random numbers. Collisions are detected below.
         code = np.random.default_rng(0).integers(2**63, size=len(self.complement) + 1, dtype=np.uint64)
-        key = np.concatenate([[np.uint64(0)], np.cumsum(code[condition], dtype=np.uint64)])
-        key = key[leaf_ptr[1:]] - key[leaf_ptr[:-1]] + code[-1] * kind.astype(np.uint64)
+        key = np.empty(self.n_leaves, np.uint64)
+        hash_sets(leaf_ptr, condition, code, key)
+        key += code[-1] * kind.astype(np.uint64)
         _, first, of_leaf = np.unique(key, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         first, of_leaf = first[order], rank[of_leaf]
-        same = (counts[first][of_leaf] == counts) & (kind[first][of_leaf] == kind)
-        offset = np.arange(len(condition)) - np.repeat(leaf_ptr[:-1], counts)
-        twin = np.repeat(leaf_ptr[first][of_leaf], counts) + offset
-        if not (same.all() and (condition[twin] == condition).all()):  # pragma: no cover
+        twin = first[of_leaf]
+        if not ((kind[twin] == kind).all() and are_equal(leaf_ptr, condition, twin)):  # pragma: no cover
             raise RuntimeError("two different leaves have the same hash. Please report this model")
         is_first = np.zeros(self.n_leaves, dtype=bool)
         is_first[first] = True
@@ -152,12 +175,12 @@ class LeafEnsemble:
             self,
             leaf_ptr=sets.ptr,
             leaf_condition=sets.condition,
-            path_ratio=None,
             value=merged,
             output=self.output[sets.first],
             tree_ptr=np.searchsorted(sets.first, self.tree_ptr),
             trees=None,
             cover_ratio=None,
+            ratio_of_boxes=None,
         )
 
     def drop_conditions(self, dropped: NDArray[np.bool_], weight: NDArray[np.float64]) -> LeafEnsemble:
@@ -168,10 +191,10 @@ class LeafEnsemble:
             self,
             leaf_ptr=np.concatenate([[0], np.cumsum(counts)]),
             leaf_condition=self.leaf_condition[~dropped],
-            path_ratio=None if self.path_ratio is None else self.path_ratio[~dropped],
             value=self.value * weight[:, None],
             trees=None,
             cover_ratio=None,
+            ratio_of_boxes=None if self.path_ratio is None else self.path_ratio[~dropped],
         )
 
     def take_leaves(self, leaves: NDArray[np.int64]) -> LeafEnsemble:
@@ -184,7 +207,7 @@ class LeafEnsemble:
             self,
             leaf_ptr=np.concatenate([[0], np.cumsum(counts[leaves])]).astype(np.int64),
             leaf_condition=self.leaf_condition[of_condition],
-            path_ratio=None if self.path_ratio is None else self.path_ratio[of_condition],
+            ratio_of_boxes=None if self.path_ratio is None else self.path_ratio[of_condition],
             value=self.value[leaves],
             output=self.output[leaves],
             tree_ptr=np.searchsorted(leaves, self.tree_ptr),
@@ -223,35 +246,18 @@ def collect_conditions(
     leaf_condition : ndarray of shape (n_leaf_conditions,), int32
         Number of every leaf condition.
     """
-    n_bins = grid.n_bins
-    none = np.iinfo(grid.dtype).max
-    base = int(n_bins.max(initial=2)) + 1
+    n_bins, dtype = grid.n_bins, grid.dtype
+    none = np.iinfo(dtype).max
     by_mask = np.zeros(len(used_feature), dtype=bool) if mask is None else mask >= 0
-    # An empty interval must not end before it begins: unsigned widths would wrap around.
-    hi = np.maximum(lo, hi)
     leaf_condition = np.empty(len(used_feature), dtype=np.int32)
-
-    def encode(s: Any, a: Any, b: Any, m: Any) -> NDArray[np.int64]:
-        return np.asarray(((s.astype(np.int64) * base + a) * base + b) * 2 + m)
-
-    rows = ~by_mask
-    keys, first, inverse = np.unique(
-        encode(used_feature[rows], lo[rows], hi[rows], missing[rows]),
-        return_index=True,
-        return_inverse=True,
+    rows = ~by_mask if by_mask.any() else slice(None)
+    intervals, complement, leaf_condition[rows] = _distinct_intervals(
+        grid, used_feature[rows], lo[rows], hi[rows], missing[rows]
     )
-    leaf_condition[rows] = inverse
-    c_feature, c_lo, c_hi, c_missing = (a[rows][first] for a in (used_feature, lo, hi, missing))
-    # [0, h) and [h, end) are each other's complement if missing belongs to exactly one of them.
-    end = n_bins[c_feature] - 1
-    low, high = c_lo == 0, c_hi == end
-    other = encode(c_feature, np.where(low, c_hi, 0), np.where(low, end, c_lo), ~c_missing)
-    at = np.minimum(np.searchsorted(keys, other), max(len(keys) - 1, 0))
-    complement = np.where((low | high) & (keys[at] == other) if len(keys) else False, at, -1)
-
-    features, los, his, misses = [c_feature], [c_lo], [c_hi], [np.where(c_missing, end, none)]
-    starts, chunks, complements = [np.full(len(keys), -1)], [np.zeros(0, np.uint8)], [complement]
-    n_conditions, n_pool = len(keys), 0
+    n_conditions, n_pool = len(complement), 0
+    features, los, his, misses = ([part] for part in intervals)
+    starts, chunks = [np.full(n_conditions, -1, np.int32)], [np.zeros(0, np.uint8)]
+    complements = [complement]
     for s in np.unique(used_feature[by_mask]):
         assert mask is not None
         assert pool is not None
@@ -270,11 +276,67 @@ def collect_conditions(
         chunks.append(unique.ravel())
         n_conditions, n_pool = n_conditions + m, n_pool + unique.size
     conditions = Conditions(
-        feature=np.concatenate(features).astype(np.int32),
-        lo=np.concatenate(los).astype(grid.dtype),
-        hi=np.concatenate(his).astype(grid.dtype),
-        missing=np.concatenate(misses).astype(grid.dtype),
-        mask=np.concatenate(starts).astype(np.int64),
-        masks=np.concatenate(chunks).astype(np.uint8),
+        feature=_join(features, np.int32),
+        lo=_join(los, dtype),
+        hi=_join(his, dtype),
+        missing=_join(misses, dtype),
+        mask=_join(starts, np.int32),
+        masks=_join(chunks, np.uint8),
     )
-    return conditions, np.concatenate(complements).astype(np.int32), leaf_condition
+    return conditions, _join(complements, np.int32), leaf_condition
+
+
+def _distinct_intervals(
+    grid: Grid,
+    used_feature: NDArray[np.signedinteger],
+    lo: NDArray[np.signedinteger],
+    hi: NDArray[np.signedinteger],
+    missing: NDArray[np.bool_],
+) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int32], NDArray[np.int32]]:
+    """Return the distinct intervals (feature, lo, hi, missing), their complements, and the number of each given one."""
+    last, dtype = (grid.n_bins - 1).astype(np.int32), grid.dtype
+    base = int(last.max(initial=1)) + 2
+    # An empty interval must not end before it begins: unsigned widths would wrap around.
+    keys, number = _distinct(_encode(used_feature, lo, np.maximum(lo, hi), missing, base))
+    has_missing, code = keys % 2 == 1, keys // 2
+    hi, code = (code % base).astype(dtype), code // base
+    lo, feature = (code % base).astype(dtype), (code // base).astype(np.int32)
+    del code
+    complement = np.full(len(keys), -1, np.int32)
+    # [0, h) and [h, end) are each other's complement if missing belongs to exactly one of them.
+    some = np.flatnonzero((lo == 0) | (hi == last[feature]))
+    begins, end = lo[some] == 0, last[feature[some]]
+    start, stop = np.where(begins, hi[some], 0), np.where(begins, end, lo[some])
+    other = _encode(feature[some], start, stop, ~has_missing[some], base)
+    at = np.minimum(np.searchsorted(keys, other), max(len(keys) - 1, 0))
+    found = keys[at] == other
+    complement[some[found]] = at[found]
+    bin_of_missing = np.where(has_missing, last[feature], np.iinfo(dtype).max).astype(dtype)
+    return (feature, lo, hi, bin_of_missing), complement, number
+
+
+def _join(parts: list[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:
+    """Concatenate arrays; a single one is not copied."""
+    return (parts[0] if len(parts) == 1 else np.concatenate(parts)).astype(dtype, copy=False)
+
+
+def _encode(feature: Any, lo: Any, hi: Any, missing: Any, base: int) -> NDArray[np.int64]:
+    """Return a number for each interval of bins."""
+    key = feature.astype(np.int64)
+    for part, size in ((lo, base), (hi, base), (missing, 2)):
+        key *= size
+        key += part
+    return np.asarray(key)
+
+
+def _distinct(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the distinct keys, increasing, and the number of each key among them.
+
+    ``numpy.unique`` takes twice as much memory.
+    """
+    order = np.argsort(keys)
+    keys = keys[order]
+    begins = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+    number = np.empty(len(keys), np.int32)
+    number[order] = np.cumsum(begins, dtype=np.int32) - 1
+    return keys[begins], number

@@ -25,7 +25,7 @@ class Players:
         Player that each of the grid's used_features belongs to.
     condition_player : ndarray of shape (n_leaf_conditions,), uint8 or uint16
         Position of every leaf condition's player among the players of its leaf.
-    condition_player_id : ndarray of shape (n_leaf_conditions,), int64
+    condition_player_id : ndarray of shape (n_leaf_conditions,), int32
         The player itself.
     n_players : ndarray of shape (n_leaves,), int64
     coalition_ptr : ndarray of shape (n_leaves + 1,), int64
@@ -34,7 +34,7 @@ class Players:
 
     player_of_feature: NDArray[np.int64]
     condition_player: NDArray[np.unsignedinteger]
-    condition_player_id: NDArray[np.int64]
+    condition_player_id: NDArray[np.int32]
     n_players: NDArray[np.int64]
     coalition_ptr: NDArray[np.int64]
 
@@ -73,22 +73,34 @@ def assign_players(ensemble: LeafEnsemble, player_of_feature: NDArray[np.int64])
     ensemble : LeafEnsemble
     player_of_feature : ndarray of shape (n_used_features,), int64
     """
-    condition_player_id = player_of_feature[ensemble.condition_feature]
-    leaf = ensemble.condition_leaf
-    if (np.diff(player_of_feature) > 0).all():  # The conditions of a leaf are sorted by feature.
-        n_players = np.diff(ensemble.leaf_ptr)
-        position = np.arange(len(leaf)) - ensemble.leaf_ptr[leaf]
+    condition_player_id = player_of_feature.astype(np.int32)[ensemble.conditions.feature][
+        ensemble.leaf_condition
+    ]
+    n_players = np.diff(ensemble.leaf_ptr)
+    dtype = np.uint8 if n_players.max(initial=0) <= 256 else np.uint16
+    if one_feature_each(player_of_feature):
+        # Positions are differences of numbers that are long in a large forest. Their last bits are enough.
+        number = np.resize(np.arange(np.iinfo(dtype).max + 1).astype(dtype), len(condition_player_id))
+        position = number - np.repeat(ensemble.leaf_ptr[:-1].astype(dtype), n_players)
     else:
-        n = int(player_of_feature.max(initial=0)) + 1
+        leaf, n = ensemble.condition_leaf, int(player_of_feature.max(initial=0)) + 1
         keys, inverse = np.unique(leaf * n + condition_player_id, return_inverse=True)
         n_players = np.bincount(keys // n, minlength=ensemble.n_leaves)
-        position = inverse - (np.cumsum(n_players) - n_players)[leaf]
+        position = (inverse - (np.cumsum(n_players) - n_players)[leaf]).astype(dtype)
     long_path = np.diff(ensemble.leaf_ptr) > MAX_TABLE_BITS
     sizes = np.where(long_path, 0, 1 << np.minimum(n_players, MAX_TABLE_BITS))
     return Players(
         player_of_feature=player_of_feature,
-        condition_player=position.astype(np.uint8 if position.max(initial=0) < 256 else np.uint16),
+        condition_player=position,
         condition_player_id=condition_player_id,
         n_players=n_players,
         coalition_ptr=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
     )
+
+
+def one_feature_each(player_of_feature: NDArray[np.int64]) -> bool:
+    """Return whether the players are single features, in their order.
+
+    The conditions of a leaf, which are sorted by feature, are then its players.
+    """
+    return bool((np.diff(player_of_feature) > 0).all())

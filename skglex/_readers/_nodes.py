@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skglex._kernels.arguments import ExtractedLeaves
+from skglex._kernels.arguments import Conditions, ExtractedLeaves
 from skglex._kernels.leaf_extraction import extract_leaves, measure_trees
 from skglex._leaves import Grid, LeafEnsemble, Trees, collect_conditions
 from skglex._utils import warn_user
 from skglex.exceptions import ZeroCoverWarning
+
+# Leaf conditions that are numbered at one time.
+_PART = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -24,9 +27,9 @@ class Nodes:
     ----------
     roots : ndarray of shape (n_trees + 1,), int64
         Root of every tree, then the number of nodes. The nodes of tree t are ``roots[t]`` up to ``roots[t + 1]``.
-    left, right : ndarray of shape (n_nodes,), int64
+    left, right : ndarray of shape (n_nodes,), int64 or int32
         Children, as positions among all nodes; -1 for a leaf.
-    feature : ndarray of shape (n_nodes,), int64
+    feature : ndarray of shape (n_nodes,), int64 or int32
         Column that an inner node splits on.
     threshold : ndarray of shape (n_nodes,), float64
     missing_left : ndarray of shape (n_nodes,), bool
@@ -47,9 +50,9 @@ class Nodes:
     """
 
     roots: NDArray[np.int64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    feature: NDArray[np.int64]
+    left: NDArray[np.signedinteger]
+    right: NDArray[np.signedinteger]
+    feature: NDArray[np.signedinteger]
     threshold: NDArray[np.float64]
     missing_left: NDArray[np.bool_]
     value: NDArray[np.float64]
@@ -98,7 +101,7 @@ def to_leaves(
         if nodes.cover is None
         else _cover_ratios(nodes, inner, nodes.cover, ratio_without_cover)
     )
-    n_leaves, bound, max_depth = measure_trees(nodes.left, nodes.right, nodes.roots, len(grid.features))
+    n_leaves, bound, max_depth = measure_trees(trees.left, trees.right, trees.roots, len(grid.features))
     leaves = ExtractedLeaves(
         node=np.empty(n_leaves, np.int64),
         tree_ptr=np.empty(len(nodes.roots), np.int64),
@@ -109,35 +112,51 @@ def to_leaves(
         hi=np.empty(len(inner), np.int32),
         missing=np.empty(len(inner), np.bool_),
         mask=np.empty(len(inner), np.int64),
-        path_ratio=np.empty(len(inner)),
     )
-    pool = extract_leaves(
-        trees, np.ones(len(inner)) if cover_ratio is None else cover_ratio, grid.n_bins, max_depth, leaves
-    )
+    pool = extract_leaves(trees, grid.n_bins, max_depth, leaves)
     condition_node = leaves.condition_node[: leaves.ptr[-1]]
-    stated = np.zeros(len(inner), dtype=bool)
-    stated[condition_node] = True
-    bounds = leaves.lo[stated], leaves.hi[stated], leaves.missing[stated]
-    conditions, complement, condition = collect_conditions(
-        grid, leaves.feature[stated], *bounds, leaves.mask[stated], pool
-    )
-    condition_of_node = np.empty(len(inner), np.int32)
-    condition_of_node[stated] = condition
     trees.leaf[leaves.node] = np.arange(n_leaves)
+    node, leaf_ptr, tree_ptr = leaves.node, leaves.ptr, leaves.tree_ptr
+    stated = [leaves.feature, leaves.lo, leaves.hi, leaves.missing, leaves.mask]
+    del leaves
+    conditions, complement, condition_of_node = _state_conditions(grid, stated, condition_node, pool)
+    # A part at a time, in place: the conditions of all leaves are the largest array of a forest.
+    leaf_condition = condition_node
+    for start in range(0, len(leaf_condition), _PART):
+        part = leaf_condition[start : start + _PART]
+        part[:] = condition_of_node[part]
     return LeafEnsemble(
         grid=grid,
         conditions=conditions,
         complement=complement,
-        leaf_ptr=leaves.ptr,
-        leaf_condition=condition_of_node[condition_node],
-        path_ratio=None if cover_ratio is None else leaves.path_ratio[condition_node],
-        value=np.ascontiguousarray(nodes.value[leaves.node]),
-        output=np.repeat(nodes.output, np.diff(leaves.tree_ptr)).astype(np.int32),
-        tree_ptr=leaves.tree_ptr,
+        leaf_ptr=leaf_ptr,
+        leaf_condition=leaf_condition,
+        value=np.ascontiguousarray(nodes.value[node]),
+        output=np.repeat(nodes.output, np.diff(tree_ptr)).astype(np.int32, copy=False),
+        tree_ptr=tree_ptr,
         base=nodes.base,
         trees=trees,
         cover_ratio=cover_ratio,
     )
+
+
+def _state_conditions(
+    grid: Grid, stated: list[NDArray[Any]], condition_node: NDArray[np.int32], pool: NDArray[np.uint8]
+) -> tuple[Conditions, NDArray[np.int32], NDArray[np.int32]]:
+    """Return the distinct conditions, their complements, and the condition that is stated at every node.
+
+    ``stated`` holds what `ExtractedLeaves` says of the conditions: feature, lo, hi, missing and mask. The list is used
+    up, since its arrays take as much memory as a third of a forest.
+    """
+    has_condition = np.zeros(len(stated[0]), dtype=bool)
+    has_condition[condition_node] = True
+    for i in range(len(stated)):
+        stated[i] = stated[i][has_condition]
+    feature, lo, hi, missing, mask = stated
+    conditions, complement, condition = collect_conditions(grid, feature, lo, hi, missing, mask, pool)
+    condition_of_node = np.empty(len(has_condition), np.int32)
+    condition_of_node[has_condition] = condition
+    return conditions, complement, condition_of_node
 
 
 def _cover_ratios(
@@ -163,8 +182,10 @@ def _build_trees(
     nodes: Nodes, inner: NDArray[np.bool_], less_equal: bool, as_float32: bool
 ) -> tuple[Grid, Trees]:
     """Collect all thresholds and categories in a grid, and express all splits by its bins."""
-    features = np.unique(nodes.feature[inner])
-    used_feature = np.where(inner, np.searchsorted(features, nodes.feature), 0)
+    features = np.unique(nodes.feature[inner]).astype(np.int64)
+    number = np.zeros(int(features.max(initial=0)) + 1, np.int32)
+    number[features] = np.arange(len(features))
+    used_feature = number[np.where(inner, nodes.feature, 0)]
     by_category = np.zeros(len(inner), dtype=bool)
     by_category[list(nodes.categories)] = True
     numeric = inner & ~by_category
@@ -198,9 +219,9 @@ def _build_trees(
     mask, masks = _inclusion_masks(nodes, grid, used_feature)
     return grid, Trees(
         roots=nodes.roots,
-        left=nodes.left.astype(np.int32),
-        right=nodes.right.astype(np.int32),
-        used_feature=used_feature.astype(np.int32),
+        left=nodes.left.astype(np.int32, copy=False),
+        right=nodes.right.astype(np.int32, copy=False),
+        used_feature=used_feature,
         cut=cut,
         missing_left=nodes.missing_left.astype(np.uint8),
         mask=mask,
@@ -210,13 +231,13 @@ def _build_trees(
 
 
 def _inclusion_masks(
-    nodes: Nodes, grid: Grid, used_feature: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    nodes: Nodes, grid: Grid, used_feature: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """Return the start of each node's inclusion mask (-1 for a threshold), and all masks in one array.
 
     A mask has one entry per bin: 1 if the bin goes left. Missing values have the last bin.
     """
-    mask = np.full(len(used_feature), -1, np.int64)
+    mask = np.full(len(used_feature), -1, np.int32)
     masks, n = [np.zeros(0, np.uint8)], 0
     known: dict[tuple[int, int, bool, bool], int] = {}
     for node, codes in nodes.categories.items():

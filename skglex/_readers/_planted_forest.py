@@ -97,7 +97,6 @@ def _to_ensemble(leaves: PlantedLeaves, n_categories: dict[int, int]) -> LeafEns
         complement=complement,
         leaf_ptr=leaves.leaf_ptr,
         leaf_condition=leaf_condition,
-        path_ratio=None,
         value=leaves.values / leaves.n_families,
         output=np.zeros(len(leaves.values), dtype=np.int32),
         tree_ptr=np.concatenate([[0], ends]).astype(np.int64),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import IsolationForest
@@ -82,13 +82,15 @@ def _read_forest(model: Any) -> SourceModel:
             "target"
         )
     trees = [tree.tree_ for tree in (model.estimators_ if hasattr(model, "estimators_") else [model])]
-    values = [
-        (of_positive_class(tree.value[:, 0]) if classifies else tree.value[:, :, 0]) / len(trees)
-        for tree in trees
-    ]
     return read_trees(
         model,
-        join_trees(trees, values, base=np.zeros(values[0].shape[1])),
+        join_trees(
+            trees,
+            [
+                (of_positive_class(tree.value[:, 0]) if classifies else tree.value[:, :, 0]) / len(trees)
+                for tree in trees
+            ],
+        ),
         margin=partial(probability_margin if classifies else predict, model),
         output=partial(predict_proba if classifies else predict, model),
         link="probability" if classifies else "identity",
@@ -134,7 +136,7 @@ def _read_isolation_forest(model: Any) -> SourceModel:
         depth + expected - 1.0
         for depth, expected in zip(model._decision_path_lengths, model._average_path_length_per_tree)
     ]
-    nodes = join_trees(trees, [length[:, None] / len(trees) for length in lengths], base=np.zeros(1))
+    nodes = join_trees(trees, [length[:, None] / len(trees) for length in lengths])
     columns = np.concatenate(
         # The feature of a leaf is negative; 0 is as good, since nothing uses it.
         [features[np.maximum(tree.feature, 0)] for tree, features in zip(trees, model.estimators_features_)]
@@ -161,7 +163,7 @@ def join_trees(
     trees: list[Any],
     values: list[NDArray[np.float64]],
     *,
-    base: NDArray[np.float64],
+    base: NDArray[np.float64] | None = None,
     output: NDArray[np.int32] | None = None,
 ) -> Nodes:
     """Concatenate the nodes of many `sklearn.tree._tree.Tree`.
@@ -171,25 +173,28 @@ def join_trees(
     trees : list of Tree
     values : list of ndarray
         Margin that the nodes of every tree add, of shape (n_nodes, width) each.
-    base : ndarray of shape (n_outputs,)
+    base : ndarray of shape (n_outputs,), optional
+        Default: zeros, one output per column of the values.
     output : ndarray of shape (n_trees,), optional
         First output that each tree adds to. None: 0.
     """
     sizes = [tree.node_count for tree in trees]
     roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    shift = np.repeat(roots[:-1], sizes)
-    left, right = (_join(trees, side) for side in ("children_left", "children_right"))
-    leaf = left < 0
+    left, right, feature = (
+        _join(trees, name, np.int32) for name in ("children_left", "children_right", "feature")
+    )
+    for side in (left, right):
+        side += np.where(side < 0, 0, np.repeat(roots[:-1].astype(np.int32), sizes))
     return Nodes(
         roots=roots,
-        left=np.where(leaf, -1, left + shift),
-        right=np.where(leaf, -1, right + shift),
-        feature=_join(trees, "feature"),
+        left=left,
+        right=right,
+        feature=feature,
         threshold=_join(trees, "threshold"),
-        missing_left=_join(trees, "missing_go_to_left").astype(bool),
+        missing_left=_join(trees, "missing_go_to_left", bool),
         value=np.concatenate(values),
         output=np.zeros(len(trees), np.int32) if output is None else output,
-        base=base,
+        base=np.zeros(values[0].shape[1]) if base is None else base,
         cover=_join(trees, "weighted_n_node_samples"),
     )
 
@@ -226,9 +231,9 @@ def tree_input(model: Any) -> InputSpec:
     )
 
 
-def _join(trees: list[Any], name: str) -> NDArray[Any]:
+def _join(trees: list[Any], name: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Concatenate one array of all trees."""
-    return np.concatenate([getattr(tree, name) for tree in trees])
+    return np.concatenate([getattr(tree, name) for tree in trees], dtype=dtype, casting="unsafe")
 
 
 def names_of(model: Any) -> list[str] | None:

@@ -59,7 +59,7 @@ def read(model: treelite.Model, missing: float = np.nan) -> SourceModel:
     register_treelite_pickling()
     as_float32 = model.input_type == "float32"
     ensemble = from_treelite(model, as_float32=as_float32)
-    if ensemble.path_ratio is None:
+    if not ensemble.has_cover:
         ensemble = from_treelite(model, as_float32=as_float32, cover="data_count")
     spec = InputSpec(n_features=model.num_feature, missing=missing, sparse_is_missing=True)
     used = ensemble.grid.features

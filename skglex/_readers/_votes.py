@@ -53,7 +53,7 @@ def read(model: Any) -> SourceModel:
     ]
     return read_trees(
         model,
-        join_trees([member.tree_ for member in model.estimators_], values, base=np.zeros(values[0].shape[1])),
+        join_trees([member.tree_ for member in model.estimators_], values),
         margin=partial(decision_function, model),
         output=partial(predict_proba, model),
         link="sigmoid" if n_classes <= 2 else join_link("softmax", 1 / (n_classes - 1)),

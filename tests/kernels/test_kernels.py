@@ -86,7 +86,7 @@ def some_conditions():
     none = np.iinfo(np.uint16).max
     lo, hi = np.array([0, 2, 2, 3, 0], np.uint16), np.array([4, 6, 5, 3, 0], np.uint16)
     missing = np.array([none, 6, 6, none, none], np.uint16)
-    mask = np.array([-1, -1, -1, -1, 0])
+    mask = np.array([-1, -1, -1, -1, 0], np.int32)
     inside = np.array(
         [[1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 0, 1], [0] * 7, [1, 0, 1, 1, 0, 0, 1]],
         bool,
@@ -202,7 +202,7 @@ def test_ranks(max_order):
 
     # Each feature of the only leaf has one condition.
     paths = Paths(np.array([0, k]), np.arange(k, dtype=np.int32))
-    players = PlayerArrays(np.arange(k, dtype=np.uint8), np.arange(k), np.array([k]))
+    players = PlayerArrays(np.arange(k, dtype=np.uint8), np.arange(k, dtype=np.int32), np.array([k]))
     ratio = RNG.random(k)
     out = np.empty(len(masks))
     wanted = RankedSubsets(np.array([0]), np.array([0]), len(masks), max_order)
@@ -230,10 +230,10 @@ def test_ranked_shares_of_the_background(max_order, equal):
         lo=np.array([1, 0, 0, 2, 0, 3, 0], np.uint16),
         hi=np.array([3, 2, 2, 2, 1, 6, 0], np.uint16),
         missing=np.array([4, none, none, 5, none, 6, none], np.uint16),
-        mask=np.array([-1, -1, -1, -1, -1, -1, 0]),
+        mask=np.array([-1, -1, -1, -1, -1, -1, 0], np.int32),
         masks=np.array([1, 0, 1, 1], np.uint8),
     )
-    players = PlayerArrays(np.array([0, 1, 2, 3, 4, 5, 1], np.uint8), np.zeros(7, np.int64), np.array([6]))
+    players = PlayerArrays(np.array([0, 1, 2, 3, 4, 5, 1], np.uint8), np.zeros(7, np.int32), np.array([6]))
     bins = np.array([RNG.integers(0, n, 3000) for n in n_bins], np.uint16)
     met = np.empty((7, 3000), bool)
     for c in range(7):

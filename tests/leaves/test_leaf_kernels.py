@@ -1,7 +1,7 @@
 """The kernels over trees and leaves beside plain statements: a leaf is a set of bins per feature, all else follows."""
 
 import warnings
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise
 from math import factorial
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.arguments import RankedSubsets
 from skglex._kernels.bitsets import count_ones, fill_bits, rank_bins
 from skglex._kernels.component_tables import add_values
+from skglex._kernels.item_sets import are_equal, hash_sets
 from skglex._kernels.leaf_extraction import measure_trees
 from skglex._leaves import (
     Background,
@@ -189,7 +190,7 @@ def test_models_have_it_all():
 
 
 def test_extract_leaves(plain):
-    """`measure_trees` and `extract_leaves`."""
+    """`measure_trees`, `extract_leaves` and `path_ratios`."""
     ensemble, trees = plain.ensemble, plain.ensemble.trees
     longest = max(len(leaf.inside) for leaf in plain.leaves)
     n_leaves, bound, depth = measure_trees(trees.left, trees.right, trees.roots, len(plain.n_bins))
@@ -213,6 +214,23 @@ def bins_of(conditions, c, n_bins):
     return (conditions.lo[c] <= b) & (b < conditions.hi[c]) | (b == conditions.missing[c])
 
 
+def test_sets_are_told_apart(plain):
+    """`hash_sets` and `are_equal`: sets of the same items have the same hash, and others do not."""
+    ensemble = plain.ensemble
+    own = [tuple(ensemble.leaf_condition[a:b].tolist()) for a, b in pairwise(ensemble.leaf_ptr)]
+    code, out = (
+        np.arange(1, len(ensemble.complement) + 1, dtype=np.uint64) ** 5,
+        np.empty(len(own), np.uint64),
+    )
+    hash_sets(ensemble.leaf_ptr, ensemble.leaf_condition, code, out)
+    assert out.tolist() == [sum(int(code[c]) for c in conditions) for conditions in own]
+    first = np.array([own.index(conditions) for conditions in own], np.int64)
+    assert are_equal(ensemble.leaf_ptr, ensemble.leaf_condition, first)
+    if len(set(own)) > 1:
+        other = np.array([next((j for j, c in enumerate(own) if c != own[i]), i) for i in range(len(own))])
+        assert not are_equal(ensemble.leaf_ptr, ensemble.leaf_condition, other)
+
+
 def test_group_leaves(plain):
     """`group_leaves`: neighbours share a group while their conditions, up to complements, and outputs fit."""
     ensemble, groups = plain.ensemble, group_patterns(plain.ensemble)
@@ -226,14 +244,14 @@ def test_group_leaves(plain):
         used, output = used | own, ensemble.output[leaf]
     assert groups.group_leaf.tolist() == [*expected, ensemble.n_leaves]
     # a leaf's conditions follow from its group's pattern
-    group_of = np.repeat(np.arange(groups.n_groups), np.diff(groups.group_leaf))
+    group_of, bits = np.repeat(np.arange(groups.n_groups), np.diff(groups.group_leaf)), groups.bits
     for e, leaf in enumerate(ensemble.condition_leaf):
-        for at in range(*groups.bit_ptr[group_of[leaf] : group_of[leaf] + 2]):
-            if groups.bit_position[at] == groups.condition_bit[e]:
+        for at in range(*bits.ptr[group_of[leaf] : group_of[leaf] + 2]):
+            if bits.position[at] == bits.of_condition[e]:
                 n = plain.n_bins[ensemble.condition_feature[e]]
-                bit = bins_of(ensemble.conditions, groups.bit_condition[at], n)
+                bit = bins_of(ensemble.conditions, bits.condition[at], n)
                 condition = bins_of(ensemble.conditions, ensemble.leaf_condition[e], n)
-                assert_array_equal(bit != groups.condition_flip[e], condition)
+                assert_array_equal(bit != bits.flip[e], condition)
                 break
         else:
             raise AssertionError("the leaf's condition has no bit")
@@ -275,7 +293,7 @@ def test_weights_by_rank(plain, players, weighting, by, max_order, monkeypatch):
     monkeypatch.setattr(
         _empirical.Empirical,
         "_costs_of_counting",
-        lambda self, n, max_order: (1.0 * n, np.full(len(n), costs)),
+        lambda self, n, max_order, n_blocks: (1.0 * n, np.full(len(n), costs)),
     )
     monkeypatch.setattr(_empirical.Empirical, "_walk_is_cheaper", lambda *args: by == "walks")
     games = LeafGames(plain.ensemble, players, group_patterns(plain.ensemble))
@@ -327,7 +345,10 @@ def decompose(plain, players, weighting, max_order):
 @pytest.mark.parametrize("max_order", [1, 6])
 @weightings
 def test_tables(plain, players, weighting, max_order):
-    """Test `map_bins`, `add_corners`, `add_main_corners`, `sum_corners`, `look_up` and `add_values`."""
+    """Test `map_bins`, `add_corners`, `add_main_corners`, `name_pairs`, `add_pair_corners`, `sum_corners`, `look_up`.
+
+    And `add_values`.
+    """
     listed = decompose(plain, players, weighting, max_order).listed
     index, tables = listed.index, listed.tables(DEFAULT_EXECUTION)
     expected = plain.components(players.player_of_feature.tolist(), weighting, plain.bins)
@@ -607,7 +628,7 @@ def test_costs_of_counting():
 
     def shared(n_rows, max_order):
         weighting = Background(bins[:, :n_rows], weight[:n_rows]).weighting
-        by_bit_set, by_state = weighting._costs_of_counting(n_players, max_order)
+        by_bit_set, by_state = weighting._costs_of_counting(n_players, max_order, 1)
         return (by_state < by_bit_set).tolist()
 
     assert not any(shared(50_000, 2) + shared(100, 4))
