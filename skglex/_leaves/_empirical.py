@@ -227,7 +227,7 @@ class Empirical:
         trees = trees[np.unique(np.linspace(0, len(trees) - 1, 3).astype(int))]
         of_tree = [slice(*np.searchsorted(wanted.leaves, ensemble.tree_ptr[t : t + 2])) for t in trees]
         some = wanted._replace(leaves=np.concatenate([wanted.leaves[part] for part in of_tree]))
-        few = Empirical(self.background.spread_rows(32))
+        few = Empirical(self.background.few_rows)
         ranks = subset_ranks(largest)
         n_steps = add_near_misses_by_walks(*few._walk(games, some, ranks, np.zeros(wanted.size)))
         by_walk = _WALK * n_steps / few.background.n_rows / len(some.leaves)

@@ -19,6 +19,7 @@ from skglex._decomposition import (
     row_means,
     shapley_parts,
 )
+from skglex._decomposition._order_walks import OrderWalks
 from skglex._decomposition._pair_matrix import PairMatrix
 from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.arguments import RankedSubsets
@@ -472,6 +473,20 @@ def test_shapley_of_many_rows(plain, players, weighting):
         assert_allclose(got[..., 7:-3], repeated, rtol=0, atol=plain.atol)
         assert not got[..., :7].any()
         assert not got[..., -3:].any()
+
+
+@pytest.mark.parametrize("n_orders", [1, 3])
+def test_order_walks(plain, players, n_orders):
+    """Test `sum_orders_by_walks`: the sums of the components of each order, at the background rows."""
+    decomposition = decompose(plain, players, "empirical", n_orders)
+    walks = OrderWalks(decomposition.margins, players, None, n_orders)
+    found = walks(plain.back, DEFAULT_EXECUTION)
+    components = plain.components(players.player_of_feature.tolist(), "empirical", plain.back.bins)
+    expected = np.zeros_like(found)
+    for members, values in components.items():
+        if 0 < len(members) <= n_orders:
+            expected[len(members) - 1] += values
+    assert_allclose(found, expected, rtol=0, atol=plain.atol)
 
 
 @pytest.mark.parametrize("cells", [None, 0], ids=["tables", "streamed"])
