@@ -681,9 +681,12 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             groups.
         """
         check_is_fitted(self)
-        shape = (len(self._groups.names),)
-        compute = self._compute_on(scale, "shapley")
-        values = self._on_rows(X, shape, compute, "SHAP values", scale)
+        if on_response(scale):
+            compute = self._explained.response_scale.shapley
+            shape = (len(self._groups.names),)
+            values = self._on_rows(X, shape, compute, "SHAP values", scale)
+        else:
+            values = self._fill_rows(X, self._decomposition.fill_shapley, "SHAP values", pairs=False)
         return _squeezed(values.transpose(2, 1, 0))
 
     def shap_interaction_values(self, X: Any, *, scale: str = "margin") -> NDArray[np.float64]:
@@ -709,9 +712,12 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             As in `shap_values`.
         """
         check_is_fitted(self)
-        shape = (len(self._groups.names),) * 2
-        compute = self._compute_on(scale, "shapley_interactions")
-        values = self._on_rows(X, shape, compute, "SHAP interaction values", scale)
+        name = "SHAP interaction values"
+        if on_response(scale):
+            compute = self._explained.response_scale.shapley_interactions
+            values = self._on_rows(X, (len(self._groups.names),) * 2, compute, name, scale)
+        else:
+            values = self._fill_rows(X, self._decomposition.fill_interactions, name, pairs=True)
         return _squeezed(values.transpose(3, 1, 2, 0))
 
     def partial_dependence(self, features: Any, X: Any, *, scale: str = "margin") -> NDArray[np.float64]:
@@ -921,9 +927,12 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             )
         return int(used_feature[0])
 
-    def _compute_on(self, scale: str, method: str) -> Any:
-        """Return a method of the decomposition of the margin or of the response."""
-        return getattr(self._explained.response_scale if on_response(scale) else self._decomposition, method)
+    def _fill_rows(self, X: Any, fill: Any, name: str, *, pairs: bool) -> NDArray[np.float64]:
+        """Compute SHAP values, or interactions, of rows: (n_outputs, n_players, n_samples), or one axis more."""
+        Xt, decomposition = self._check_rows(X), self._decomposition
+        shape = (self._n_outputs, *(decomposition.n_players,) * (2 if pairs else 1))
+        width = decomposition.shapley_width(pairs=pairs)
+        return self._fitted.fill_rows(Xt, shape, fill, self._execution, name, width)
 
     def _on_rows(
         self, X: Any, shape: tuple[int, ...], compute: Any, name: str, scale: str = "margin"

@@ -262,6 +262,27 @@ class FittedModel:
         chunks = self.iter_bins(Xt, execution, int(np.prod(shape)), dtype)
         return map_chunks(chunks, out_shape, lambda bins: compute(bins, execution), dtype)
 
+    def fill_rows(
+        self,
+        Xt: Any,
+        shape: tuple[int, ...],
+        fill: Callable[[NDArray[np.float64], int, NDArray[Any], Execution], None],
+        execution: Execution,
+        name: str,
+        width: int,
+    ) -> NDArray[np.float64]:
+        r"""Compute the same as `map_rows`, without a copy of the output.
+
+        ``fill`` takes the whole result, where the rows of a chunk begin in it, their bins, and the execution. It
+        writes their numbers, which are zero before, and holds ``width`` more numbers per row.
+        """
+        out_shape = (*shape, Xt.shape[0])
+        check_memory(out_shape, name)
+        out = np.zeros(out_shape)
+        for start, _, bins in self.iter_bins(Xt, execution, width):
+            fill(out, start, bins, execution)
+        return out
+
     # -- the model's margin -------------------------------------------------------------------
 
     def model_margin(self, Xt: Any, rows: NDArray[np.int64]) -> NDArray[np.float64]:

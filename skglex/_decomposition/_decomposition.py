@@ -19,6 +19,7 @@ from skglex._decomposition._index import (
 from skglex._decomposition._listed_components import ListedComponents
 from skglex._decomposition._shapley import ShapleySums
 from skglex._decomposition._streaming import sum_orders_of
+from skglex._kernels.shapley import complete_interactions
 from skglex._leaves import (
     CoalitionWeights,
     LeafEnsemble,
@@ -29,7 +30,7 @@ from skglex._leaves import (
     assign_players,
     group_patterns,
 )
-from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, without_cached
+from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, row_chunks, without_cached
 
 # Components outside of the list whose tables are kept for the next call.
 _KEPT_SINGLES = 32
@@ -212,8 +213,12 @@ class Decomposition:
     def intercept(self, execution: Execution = DEFAULT_EXECUTION) -> NDArray[np.float64]:
         """Return the component of the empty set, one number per output."""
         ensemble = self.ensemble
-        averaged = np.ones(len(ensemble.leaf_condition), dtype=bool)
-        return ensemble.sum_leaves(self.weighting.joint_weights(ensemble, averaged, execution))
+        # A model of a few shallow trees needs the weights of all coalitions soon.
+        share = self.weights.of_no_player(execution) if self._shapley_values.only_tables else None
+        if share is None:
+            averaged = np.ones(len(ensemble.leaf_condition), dtype=bool)
+            share = self.weighting.joint_weights(ensemble, averaged, execution)
+        return ensemble.sum_leaves(share)
 
     def affordable_orders(self, n_rows: int, wanted: int | None) -> int:
         """Return ``wanted`` if the model has that order; None: the largest order that takes about a minute to sum."""
@@ -273,19 +278,44 @@ class Decomposition:
         self.require_margin()
         return self._shapley_values(bins, execution=execution)
 
-    def shapley_interactions(
-        self, bins: NDArray[np.unsignedinteger], execution: Execution = DEFAULT_EXECUTION
-    ) -> NDArray[np.float64]:
-        """Return Shapley interaction values of shape (n_outputs, n_players, n_players, n_samples)."""
-        n = self.n_players
-        out = self._shapley_pairs(bins, execution=execution)
-        for i in range(n):
-            for j in range(i):
-                out[:, i, j] = out[:, j, i]
-        diagonal = self.shapley(bins, execution=execution)
-        for i in range(n):
-            out[:, i, i] = diagonal[:, i] - out[:, i].sum(axis=1)
-        return out
+    def shapley_width(self, *, pairs: bool) -> int:
+        """Return how many numbers per row `fill_shapley`, or `fill_interactions`, holds beside its output."""
+        sums = self._shapley_pairs if pairs else self._shapley_values
+        if sums.only_tables:
+            return self.n_outputs * self.n_players if pairs else 0
+        return self.n_outputs * self.n_players ** (2 if pairs else 1)
+
+    def fill_shapley(
+        self, out: NDArray[np.float64], at: int, bins: NDArray[np.unsignedinteger], execution: Execution
+    ) -> None:
+        """Write the Shapley values of some rows to ``out``, which is zero and has room for those of all rows.
+
+        Parameters
+        ----------
+        out : ndarray of shape (n_outputs, n_players, n_samples), float64
+        at : int
+            Which of the rows of ``out`` is the first one of ``bins``.
+        bins : ndarray of shape (n_used_features, n_rows)
+        execution : Execution
+        """
+        self.require_margin()
+        self._shapley_values.add_to(out.reshape(-1, out.shape[-1]), at, bins, execution)
+
+    def fill_interactions(
+        self, out: NDArray[np.float64], at: int, bins: NDArray[np.unsignedinteger], execution: Execution
+    ) -> None:
+        """Write the Shapley interaction values of some rows to ``out``, as `fill_shapley` does.
+
+        The shape of ``out`` is (n_outputs, n_players, n_players, n_samples).
+        """
+        flat = out.reshape(-1, out.shape[-1])
+        diagonal = self.shapley(bins, execution=execution).reshape(-1, bins.shape[1])
+        self._shapley_pairs.add_to(flat, at, bins, execution)
+        pairs = self._shapley_pairs.columns
+        execution.run(
+            complete_interactions,
+            [(pairs, self.n_players, diagonal, r0, r1, at, flat) for r0, r1 in row_chunks(bins.shape[1])],
+        )
 
 
 def average_out(

@@ -157,7 +157,7 @@ def index_components(
         count += len(unique)
         if count <= limit:
             parts.append((len(sets) + inverse, of_path_set))
-            sets += [tuple(row) for row in unique.tolist()]
+            sets += zip(*unique.T.tolist())
     if count > limit:
         raise TooManyComponents(count, exact=True)
     return ComponentIndex(sets, _join_sources(parts, len(sets)), path_sets)

@@ -34,12 +34,13 @@ class GroupTables(NamedTuple):
         bins: NDArray[np.unsignedinteger],
         execution: Execution,
         label: str = "",
+        at: int = 0,
     ) -> None:
-        """Look up the patterns of binned rows, and add the columns to ``out`` (columns x rows)."""
+        """Look up the patterns of binned rows, and add the columns to ``out`` (columns x rows), from row ``at`` on."""
         bits = games.groups.group_bits(self.first, self.last)
         args = games.ensemble.conditions, bits, self.tables, 0, self.last - self.first
         execution.run(
-            accumulate, [(bins, *args, r0, r1, out) for r0, r1 in row_chunks(bins.shape[1])], label=label
+            accumulate, [(bins, *args, r0, r1, at, out) for r0, r1 in row_chunks(bins.shape[1])], label=label
         )
 
 

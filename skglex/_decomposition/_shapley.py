@@ -55,6 +55,19 @@ class ShapleySums:
         """
         n_rows, n_outputs = bins.shape[1], self._games.ensemble.n_outputs
         out = np.zeros((n_outputs * self._per_output, n_rows))
+        self.add_to(out, 0, bins, execution)
+        shape = (self._n_players,) * (2 if self._pairs else 1)
+        return out.reshape(n_outputs, *shape, n_rows)
+
+    def add_to(
+        self,
+        out: NDArray[np.float64],
+        at: int,
+        bins: NDArray[np.unsignedinteger],
+        execution: Execution = DEFAULT_EXECUTION,
+    ) -> None:
+        """Add the values to ``out``, of shape (n_outputs * n_players ** (1 or 2), n_rows), from row ``at`` on."""
+        part = out[:, at : at + bins.shape[1]]
         leaves = self._has_columns
         walks, reason = None, self._refused
         if not self._keeps_tables or reason:
@@ -63,18 +76,32 @@ class ShapleySums:
             raise ValueError(reason)
         if walks is not None:
             trees = np.arange(len(self._games.ensemble.tree_ptr) - 1)
-            self._add_anew(*walks, trees, bins, out, execution)
+            self._add_anew(*walks, trees, bins, part, execution)
             leaves = np.zeros_like(leaves)
         elif self._keeps_tables or not self._weights.weighting.solves_leaves:
             leaves = leaves & self._games.players.long_path
             for tables in self._tables(execution):
-                tables.add_to(out, self._games, bins, execution=execution, label="SHAP values")
+                tables.add_to(out, self._games, bins, execution=execution, label="SHAP values", at=at)
         if leaves.any():
             chosen = np.flatnonzero(leaves)
-            kernel = self._weights.weighting.shapley_kernel(self._games, chosen, n_rows)
-            self._add_anew(*kernel, chosen, bins, out, execution)
-        shape = (self._n_players,) * (2 if self._pairs else 1)
-        return out.reshape(n_outputs, *shape, n_rows)
+            kernel = self._weights.weighting.shapley_kernel(self._games, chosen, bins.shape[1])
+            self._add_anew(*kernel, chosen, bins, part, execution)
+
+    @property
+    def only_tables(self) -> bool:
+        """Return whether all leaves have tables that are kept, so that nothing else is held for the rows."""
+        return self._keeps_tables and not self._games.players.long_path.any()
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """Return which rows of ``out`` of `add_to` may be other than zero, in ascending order."""
+        if self._cached is not None and self.only_tables:
+            return np.unique(self._cached.tables.column)
+        columns = np.arange(self._games.ensemble.n_outputs * self._per_output)
+        if not self._pairs:
+            return columns
+        i, j = np.divmod(columns % self._per_output, self._n_players)
+        return np.asarray(columns[i < j])
 
     @property
     def _refused(self) -> str | None:

@@ -55,8 +55,7 @@ def iter_bins(
     bins : ndarray of shape (n_used_features, stop - start)
         Bins of the rows.
     """
-    size = max(scaled(budgets.bin_bytes) // (8 * max(len(grid.features), 1)), 1024)
-    ranges = _ranges(0, X.shape[0], size)
+    ranges = _ranges(0, X.shape[0], _rows_to_bin(grid))
     if len(ranges) > 1 or np.dtype(dtype) != np.float64:
         buffer_rows = rows_at_a_time(width)
         ranges = [part for start, stop in ranges for part in _ranges(start, stop, buffer_rows)]
@@ -90,6 +89,11 @@ def map_chunks(
     return np.empty(shape, dtype=dtype) if out is None else out
 
 
+def _rows_to_bin(grid: Grid) -> int:
+    """Return how many rows of numeric columns are in memory at one time."""
+    return max(scaled(budgets.bin_bytes) // (8 * max(len(grid.features), 1)), 1024)
+
+
 def _ranges(start: int, stop: int, size: int) -> list[tuple[int, int]]:
     return [(a, min(a + size, stop)) for a in range(start, stop, size)]
 
@@ -105,16 +109,32 @@ def bin_rows(
     """Return the bins of the rows ``start <= r < stop`` of X: shape (n_used_features, n_rows)."""
     stop = X.shape[0] if stop is None else stop
     out = np.empty((len(grid.features), stop - start), dtype=grid.dtype)
+    _bin_into(out, 0, X, spec, grid, start, stop, execution)
+    return out
+
+
+def _bin_into(
+    out: NDArray[Any],
+    at: int,
+    X: Any,
+    spec: InputSpec,
+    grid: Grid,
+    start: int,
+    stop: int,
+    execution: Execution,
+) -> None:
+    """Write the bins of the rows ``start <= r < stop`` of X to ``out``, from column ``at`` on."""
     # Only arrays are divided among threads: binning a data frame or a sparse matrix mostly runs Python code.
     chunks = row_chunks(stop - start) if isinstance(X, np.ndarray) else [(0, stop - start)]
-    execution.run(_bin_part, [(X, spec, grid, start + a, start + b, a, out) for a, b in chunks])
-    return out
+    execution.run(_bin_part, [(X, spec, grid, start + a, start + b, at + a, out) for a, b in chunks])
 
 
 def bin_all(X: Any, spec: InputSpec, grid: Grid, execution: Execution = DEFAULT_EXECUTION) -> NDArray[Any]:
     """Bin all rows. Chunks keep the numeric columns within the memory budget."""
-    shape = (len(grid.features), X.shape[0])
-    return map_chunks(iter_bins(X, spec, grid, execution, shape[0]), shape, lambda bins: bins, grid.dtype)
+    out = np.empty((len(grid.features), X.shape[0]), dtype=grid.dtype)
+    for start, stop in _ranges(0, X.shape[0], _rows_to_bin(grid)):
+        _bin_into(out, start, X, spec, grid, start, stop, execution)
+    return out
 
 
 def column_limits(X: Any, spec: InputSpec, grid: Grid) -> NDArray[np.float64]:
@@ -123,8 +143,7 @@ def column_limits(X: Any, spec: InputSpec, grid: Grid) -> NDArray[np.float64]:
     The shape is (n_used_features, 2). Features without any such number have the limits infinity and minus infinity.
     """
     limits = np.tile([np.inf, -np.inf], (len(grid.features), 1))
-    size = max(scaled(budgets.bin_bytes) // (8 * max(len(grid.features), 1)), 1024)
-    plain = _is_plain(X, spec)
+    size, plain = _rows_to_bin(grid), _is_plain(X, spec)
     for start, stop in _ranges(0, X.shape[0], min(size, budgets.row_chunk) if plain else size):
         if plain:
             low, high = (least(X[start:stop], axis=0)[grid.features] for least in (_LEAST, _LARGEST))

@@ -4,7 +4,7 @@ import numpy as np
 
 from skglex._kernels.compilation import helper, kernel
 
-FEW_ROWS = 64  # Rows of a row-wise array that stay in cache while their columns are read.
+FEW_ROWS = 48  # Rows of a row-wise array that stay in cache while their columns are read.
 
 
 @helper
@@ -58,13 +58,14 @@ def bin_columns(columns, chosen, cuts, buckets, start, tile, out):
     for first in range(0, n, tile):
         end = min(first + tile, n)
         for j in range(chosen.shape[0]):
-            column, target = columns[chosen[j]], out[j, start:]
+            column, target = columns[chosen[j], first:end], out[j, start + first : start + end]
             edges = cuts.edges[cuts.ptr[j] : cuts.ptr[j + 1]]
             below = buckets.below[buckets.ptr[j] : buckets.ptr[j + 1]]
             m, low, last = edges.shape[0] - 1, edges[0], np.float64(below.shape[0] - 2)
             scale, fullest = buckets.scale[j], buckets.fullest[j]
+            # From 0 on, an index needs no test for negative numbers.
             if cuts.categorical[j]:
-                for r in range(first, end):
+                for r in range(end - first):
                     # The model truncates a code to an integer. Negative and huge codes are in no list.
                     x = np.float64(np.float32(column[r])) if cuts.as_float32 else np.float64(column[r])
                     code = np.floor(x) if not x < 0 else -1.0
@@ -76,13 +77,13 @@ def bin_columns(columns, chosen, cuts, buckets, start, tile, out):
                     lo = lo if lo >= 0 and edges[lo] == code else m
                     target[r] = m + 1 if np.isnan(x) else lo
             elif fullest < 2:
-                for r in range(first, end):
+                for r in range(end - first):
                     x = np.float64(column[r])
-                    lo = np.int64(below[_bucket(x, low, scale, last)])
-                    lo += np.int64(x >= edges[np.uint64(lo)])
+                    lo = np.uint64(below[_bucket(x, low, scale, last)])
+                    lo += np.uint64(x >= edges[lo])
                     target[r] = m + 1 if np.isnan(x) else lo
             else:
-                for r in range(first, end):
+                for r in range(end - first):
                     x = np.float64(column[r])
                     lo = _count_edges(x, edges, np.int64(below[_bucket(x, low, scale, last)]), fullest)
                     target[r] = m + 1 if np.isnan(x) else lo

@@ -11,7 +11,9 @@ from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.vectors import add_four, add_three, add_two
 
 BLOCK = 1024  # Rows whose bins, patterns and sums stay in cache together.
-LONG_BLOCK = 2048  # Rows for which a group's table is loaded into cache.
+LONG_BLOCK = 4096  # Rows for which a group's table is loaded into cache.
+APART = 24  # Numbers between the sums of two columns, so that these do not compete for the same lines of the cache.
+SUMS = 1 << 19  # Sums of a long block that are held until all groups have added to them: 4 MB.
 TOUCHED = 128  # Table entries of a single row that are fetched from memory at the same time.
 SPARE = 3  # Numbers after the last table, because four columns are read at a time.
 FEW_ROWS = 8  # Fewer rows than this are looked up one by one.
@@ -147,9 +149,12 @@ def value_tables(leaf_bits, tables, paths, value, g0, g1):
 
 
 @helper
-def _add_look_ups(table, row_at, column, start, stop, out):
-    """Add up to four neighbouring columns of a table, at the places ``row_at``, to rows of ``out``; return how many."""
-    n, done = stop - start, 0
+def _add_look_ups(table, row_at, column, start, n, out):
+    """Add up to four neighbouring columns of a table, at the places ``row_at``, to n rows of ``out``.
+
+    Return how many columns these are.
+    """
+    done, stop = 0, start + n
     first = out[column[0], start:stop]
     width = min(column.shape[0], 4)
     if width > 1:
@@ -175,12 +180,21 @@ def _add_look_ups(table, row_at, column, start, stop, out):
     return width
 
 
+@helper
+def _rows_of_sums(n_columns, n_look_ups):
+    """Return for how many rows the sums of all columns are held in cache; 0 if they do not fit, or do not pay."""
+    rows = LONG_BLOCK
+    while rows * n_columns > SUMS:
+        rows >>= 1
+    return rows if rows >= BLOCK and n_look_ups >= 4 * n_columns else 0
+
+
 @kernel
-def accumulate(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
+def accumulate(bins, conditions, group_bits, tables, g0, g1, r0, r1, at, out):
     """Add each group's columns, looked up by pattern, to ``out`` (columns x rows).
 
-    ``tables.values`` begins at the table of group ``g0``, and ``SPARE`` numbers follow the last table. Groups without
-    a table add nothing.
+    Row r is added to ``out[:, at + r]``. ``tables.values`` begins at the table of group ``g0``, and ``SPARE`` numbers
+    follow the last table. Groups without a table add nothing.
     """
     ptr, ids, bits, table_ptr = (
         group_bits.ptr,
@@ -214,21 +228,27 @@ def accumulate(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
                 b1 = min(b0 + TOUCHED, g1)
                 for g in range(b0, b1):
                     n_columns = column_ptr[g + 1] - column_ptr[g]
-                    at = place[g - g0]
-                    if at >= 0 and n_columns > 0:
-                        touched[g - b0] = values[at] + values[at + n_columns - 1]
+                    entry = place[g - g0]
+                    if entry >= 0 and n_columns > 0:
+                        touched[g - b0] = values[entry] + values[entry + n_columns - 1]
                 for g in range(b0, b1):
-                    at = place[g - g0]
-                    if at >= 0:
+                    entry = place[g - g0]
+                    if entry >= 0:
                         for k in range(column_ptr[g], column_ptr[g + 1]):
-                            out[column[k], r] += values[at]
-                            at += 1
+                            out[column[k], at + r] += values[entry]
+                            entry += 1
         return
-    pattern = np.empty(LONG_BLOCK, np.uint16)
-    row_at = np.empty(LONG_BLOCK, np.uint32)
-    for start in range(r0, r1, LONG_BLOCK):
-        stop = min(start + LONG_BLOCK, r1)
+    held = _rows_of_sums(out.shape[0], column_ptr[g1] - column_ptr[g0])
+    size = min(held if held > 0 else LONG_BLOCK, r1 - r0)
+    sums = np.empty((out.shape[0] if held > 0 else 0, size + APART))
+    pattern, row_at = np.empty(size, np.uint16), np.empty(size, np.uint32)
+    for start in range(r0, r1, size):
+        stop = min(start + size, r1)
         n = stop - start
+        for c in range(sums.shape[0]):
+            for r in range(n):
+                sums[c, r] = 0.0
+        target, first_row = (sums, 0) if held > 0 else (out, at + start)
         for g in range(g0, g1):
             n_columns = column_ptr[g + 1] - column_ptr[g]
             if table_ptr[g] == table_ptr[g + 1] or n_columns == 0:
@@ -240,4 +260,8 @@ def accumulate(bins, conditions, group_bits, tables, g0, g1, r0, r1, out):
             k = 0
             while k < n_columns:
                 some = column[column_ptr[g] + k : column_ptr[g + 1]]
-                k += _add_look_ups(values[first + k :], row_at, some, start, stop, out)
+                k += _add_look_ups(values[first + k :], row_at, some, first_row, n, target)
+        for c in range(sums.shape[0]):
+            total = out[c, at + start : at + stop]
+            for r in range(n):
+                total[r] += sums[c, r]

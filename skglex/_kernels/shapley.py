@@ -8,7 +8,7 @@ import numpy as np
 
 from skglex._kernels.bitsets import count_ones
 from skglex._kernels.compilation import helper, kernel
-from skglex._kernels.patterns import leaf_pattern
+from skglex._kernels.patterns import BLOCK, leaf_pattern
 from skglex._kernels.subsets import count_members, sum_over_subsets
 
 
@@ -130,6 +130,34 @@ def shapley_tables(leaf_bits, tables, columns, paths, players, value, start, wei
                     table = tables.values[tables.value_ptr[g] + column :]
                     for p in range(size):
                         table[p * n_columns * n_outputs] += value[leaf, v] * solved[c, violated[p]]
+
+
+@kernel
+def complete_interactions(pairs, n_players, diagonal, r0, r1, at, out):
+    """Copy the pairs i < j to j < i, and write the diagonal, so that each row of a matrix sums to the Shapley value.
+
+    ``out`` (outputs, players and players x rows) has row r in ``out[:, at + r]``, and pairs other than ``pairs`` are
+    zero. ``diagonal`` holds the Shapley values and receives what remains of them.
+    """
+    size = n_players * n_players
+    for start in range(r0, r1, BLOCK):
+        stop = min(start + BLOCK, r1)
+        for row in pairs:
+            output, pair = row // size, row % size
+            i, j = pair // n_players, pair % n_players
+            one = diagonal[output * n_players + i, start:stop]
+            other = diagonal[output * n_players + j, start:stop]
+            value = out[row, at + start : at + stop]
+            mirrored = out[output * size + j * n_players + i, at + start : at + stop]
+            for r in range(stop - start):
+                mirrored[r] = value[r]
+                one[r] -= value[r]
+                other[r] -= value[r]
+        for row in range(diagonal.shape[0]):
+            output, i = row // n_players, row % n_players
+            target = out[output * size + i * (n_players + 1), at + start : at + stop]
+            for r in range(stop - start):
+                target[r] = diagonal[row, start + r]
 
 
 @helper

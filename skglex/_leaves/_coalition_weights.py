@@ -49,6 +49,11 @@ class CoalitionWeights:
         """Return which leaves hold only the subsets that components need, by rank."""
         return self._subsets[1]
 
+    @property
+    def _plan(self) -> list[tuple[int, int]]:
+        """Return the groups whose weights are in memory at one time."""
+        return weight_chunks(self.games.sum_by_group(self._subsets[0]), scaled(budgets.pattern_table_size))
+
     def chunks(
         self, execution: Execution = DEFAULT_EXECUTION
     ) -> Iterator[tuple[NDArray[np.int64], CoalitionArrays]]:
@@ -56,11 +61,10 @@ class CoalitionWeights:
         if self._cached is not None:
             yield self._cached
             return
-        n_subsets = self._subsets[0]
+        n_subsets, plan = self._subsets[0], self._plan
         # Leaves that hold all of their subsets have tables, the others list theirs by rank.
         games = self.games.with_tables_of(np.where(self.ranked, 0, n_subsets))
         ranks = subset_ranks(games.players.largest)
-        plan = weight_chunks(games.sum_by_group(n_subsets), scaled(budgets.pattern_table_size))
         for first, last in execution.track(plan, len(plan), "components, by leaves"):
             l0, l1 = games.leaves_of(first, last)
             weight = _table_weights(self.weighting, games, first, last, execution)
@@ -88,10 +92,24 @@ class CoalitionWeights:
         Only leaves that have tables in ``games`` have weights.
         """
         players = games.players
-        if games is self.games and self._cached is not None and (self.ranked == players.long_path).all():
-            return players.coalition_ptr, self._cached[1].weight
+        if games is self.games and (kept := self._keep_all(execution)) is not None:
+            return players.coalition_ptr, kept
         weight = _table_weights(self.weighting, games, first, last, execution)
         return players.coalition_ptr - players.coalition_ptr[games.leaves_of(first, last)[0]], weight
+
+    def _keep_all(self, execution: Execution) -> NDArray[np.float64] | None:
+        """Return the weights of all coalitions, which components need too; None if these are others, or too many."""
+        if self._cached is None and not self.ranked.any() and len(self._plan) == 1:
+            list(self.chunks(execution))
+        if self._cached is None or (self.ranked != self.games.players.long_path).any():
+            return None
+        return self._cached[1].weight
+
+    def of_no_player(self, execution: Execution = DEFAULT_EXECUTION) -> NDArray[np.float64] | None:
+        """Return E_l(P) of every leaf if components need all coalitions, whose weights are then kept; else None."""
+        if self.ranked.any() or (weight := self._keep_all(execution)) is None:
+            return None
+        return weight[self.games.players.coalition_ptr[:-1]]
 
 
 def _table_weights(

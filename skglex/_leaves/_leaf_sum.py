@@ -169,7 +169,7 @@ def _sum_by_patterns(
         execution.run(
             accumulate,
             [
-                (bins, ensemble.conditions, bits, tables, first, last, r0, r1, out)
+                (bins, ensemble.conditions, bits, tables, first, last, r0, r1, 0, out)
                 for r0, r1 in row_chunks(bins.shape[1])
             ],
         )

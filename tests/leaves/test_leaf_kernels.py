@@ -476,6 +476,26 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time, monkeypa
     assert_allclose(got, expected, rtol=0, atol=plain.atol)
 
 
+@weightings
+def test_shapley_of_many_rows(plain, players, weighting):
+    """Test `accumulate` in blocks of rows that are part of a larger result, and `complete_interactions`."""
+    decomposition = decompose(plain, players, weighting, 6)
+    n, n_outputs = decomposition.n_players, plain.ensemble.n_outputs
+    values = decomposition.shapley(plain.bins)
+    pairs = ShapleySums(decomposition.weights, decomposition.margins, n, pairs=True)(plain.bins)
+    pairs += pairs.swapaxes(1, 2)
+    for i in range(n):
+        pairs[:, i, i] = values[:, i] - pairs[:, i].sum(axis=1)
+    bins, found = np.tile(plain.bins, 230), [np.zeros((n_outputs, *shape, 9210)) for shape in [(n,), (n, n)]]
+    decomposition.fill_shapley(found[0], 7, bins, DEFAULT_EXECUTION)
+    decomposition.fill_interactions(found[1], 7, bins, DEFAULT_EXECUTION)
+    for got, part in zip(found, (values, pairs)):
+        repeated = np.tile(part, 230)
+        assert_allclose(got[..., 7:-3], repeated, rtol=0, atol=plain.atol)
+        assert not got[..., :7].any()
+        assert not got[..., -3:].any()
+
+
 @pytest.mark.parametrize("n_orders", [1, 3])
 def test_order_walks(plain, players, n_orders):
     """Test `sum_orders_by_walks`: the sums of the components of each order, at the background rows."""
