@@ -46,6 +46,8 @@ class Explained:
     execution : Execution
     component_means : callable
         Returns the importances of the listed components, of shape (n_sets, n_outputs).
+    strongest : callable
+        Returns the players and the importances of the k strongest components over the background, or of all for None.
     find : callable
         Returns the list that has the component of some players, and its position there.
     members : callable
@@ -69,6 +71,7 @@ class Explained:
     max_interaction: int | None
     execution: Execution
     component_means: Callable[[], NDArray[np.float64]]
+    strongest: Callable[[int | None], tuple[list[tuple[int, ...]], NDArray[np.float64]]]
     find: Callable[[tuple[int, ...]], tuple[ListedComponents, int]]
     members: Callable[[Any], tuple[int, ...]]
     cached: frozenset[str]
