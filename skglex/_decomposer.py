@@ -1032,6 +1032,10 @@ class _ComponentSource:
         """Evaluate a component at rows."""
         return self._decomposer._component_values(key, X)
 
+    def axes(self, key: tuple[int, ...]) -> tuple[Axis, ...]:
+        """Return the axes of a component's table."""
+        return self._decomposer._explained.component_axes(*self._decomposer._find(key))
+
     def table(self, key: tuple[int, ...]) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Return the axes and the values of a component's table."""
         return self._decomposer._explained.component_table(*self._decomposer._find(key))

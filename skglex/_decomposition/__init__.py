@@ -8,6 +8,7 @@ from skglex._decomposition._axis_cells import (
     cells_of_component,
     cells_of_player,
     component_values,
+    drawable_cells,
     has_axes,
     response_values,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "complete_means",
     "component_means",
     "component_values",
+    "drawable_cells",
     "explained",
     "fewer_components",
     "has_axes",

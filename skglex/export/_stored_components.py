@@ -499,6 +499,9 @@ class _StoredTables:
         columns = self._stored._evaluate(self._stored._check(X), np.array([key]))
         return self._stored._squeeze(columns.T)
 
+    def axes(self, key: int) -> tuple[Axis, ...]:
+        return self._stored._listed.axes(key, [], {}, DEFAULT_EXECUTION)
+
     def table(self, key: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         axes, values = self._stored._listed.table(key, [], {}, DEFAULT_EXECUTION)
         return axes, self._stored._squeeze(values)

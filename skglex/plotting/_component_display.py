@@ -20,7 +20,9 @@ class ComponentDisplay(PanelsDisplay):
 
     A main effect becomes a step function. It becomes bars if the feature is categorical or the model splits it into
     few bins. A component of two features becomes a heat map, or one line per level if one of the features has few
-    levels. A component of three features becomes several such panels. Create the display with `from_decomposer`.
+    levels. A component of three features becomes several such panels. If the bins of several features together are
+    more than a picture can show (deep forests), some of them are joined: at quantiles of the background and evenly over
+    its range, with the exact value in the middle of each. Create the display with `from_decomposer`.
 
     Parameters
     ----------
