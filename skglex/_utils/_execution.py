@@ -92,7 +92,7 @@ DEFAULT_EXECUTION = Execution()
 def _warn_of_duration(label: str, seconds: float) -> None:
     minutes = round(seconds / 60)
     if label.startswith("SHAP values"):
-        cheaper = "Fewer rows take less time, and so do a smaller background (n_background) and weighting='path_dependent'"
+        cheaper = "Fewer rows take less time, and so do a smaller background (n_background) and path-dependent weights"
     else:
         cheaper = (
             "Fewer rows or a lower max_interaction take less time, and so do single components "
