@@ -801,13 +801,13 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             edges = np.unique(grid.edges(used_feature)[: grid.n_reached(used_feature) - 1])
         return Axis(self._fitted.feature_names[position], edges, categorical, len(edges) + 1)
 
-    def background_weights(self, axis: Axis) -> NDArray[np.float64]:
+    def background_weights(self, axis: Axis | str | int) -> NDArray[np.float64]:
         """Return the share of the background in every bin of an axis.
 
         Parameters
         ----------
-        axis : Axis
-            Axis of a component of this decomposer, or an axis from `feature_axis`.
+        axis : Axis, str or int
+            Axis of a component of this decomposer. Or a feature, which stands for its `feature_axis`.
 
         Returns
         -------
@@ -815,6 +815,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             Weight of the background in each bin; the weights sum to one.
         """
         check_is_fitted(self)
+        axis = axis if isinstance(axis, Axis) else self.feature_axis(axis)
         used_feature = self._used_feature(axis.feature)
         grid = self._fitted.grid
         compute = partial(_bin_shares, used_feature=used_feature, n_bins=int(grid.n_bins[used_feature]))
