@@ -298,7 +298,10 @@ def _classifier_scores(
     classes = np.asarray(getattr(view.estimator, "classes_", response.classes))
     if not np.isin(y, classes).all():
         other = np.setdiff1d(y, classes).tolist()[0]
-        raise ValueError(f"y has the label {other!r}, but the classes of the model are {classes.tolist()}")
+        raise ValueError(
+            f"y has the label {other!r}, but the classes of the model are {classes.tolist()}. Pass the column that the "
+            "model was trained to predict, with these labels"
+        )
     p = np.asarray(response.probabilities(output))
     predicted = classes[np.searchsorted(np.asarray(response.classes), response.predict(output))]
     scores = {"accuracy": metrics.accuracy_score(y, predicted, sample_weight=weight)}
