@@ -130,6 +130,7 @@ def test_remainder_has_a_row_of_its_own():
     full = GlexDecomposer(MODEL, max_interaction=None).fit(X)
     strength = interaction_strength(dec, max_order=2)
     assert strength["order"].tolist() == [1, 2, "remainder"]
+    assert strength["n_components"].tolist() == [4, 6, None]
     assert_allclose(strength["share"][:2], interaction_strength(full)["share"][:2])
     assert strength["share"].sum() == pytest.approx(1)
     assert strength["r2"].iloc[-1] == pytest.approx(1)
