@@ -12,8 +12,11 @@ from skglex._kernels.pair_matrix import add_pair_corners, sum_pair_corners
 from skglex._leaves import Background, BackgroundLike, CoalitionWeights, LeafGames
 from skglex._utils import Execution, budgets, scaled, weight_chunks
 
-# Tasks over first features, whatever the number of threads. Each lists the conditions of all leaves again.
+# Tasks over first features, for several threads. Each sums all leaves again, so there are few. What a task writes does
+# not depend on the others.
 _TASKS = 2
+# Bins of the first features whose joint shares are found together.
+_BINS = 512
 
 
 class PairMatrix:
@@ -39,7 +42,8 @@ class PairMatrix:
         self._main = np.zeros((ensemble.n_outputs, bin_ptr[-1]))
         self._pairs = np.zeros((ensemble.n_outputs, int(_n_cells(ensemble.grid.n_bins))))
         # The pairs of an early first feature are many.
-        parts = weight_chunks(bin_ptr[-1] - bin_ptr[1:], (bin_ptr[-1] - bin_ptr[1:]).sum() / _TASKS)
+        n_after, n_tasks = bin_ptr[-1] - bin_ptr[1:], _TASKS if execution.n_threads > 1 else 1
+        parts = weight_chunks(n_after, n_after.sum() / n_tasks)
         leaf_arrays = ensemble.paths, games.players.condition_player, ensemble.conditions.feature
         events = events_of(ensemble)
         for leaves, coalitions in weights.chunks(execution=execution):
@@ -97,18 +101,22 @@ class PairMatrix:
 
         The array has the shape (n_used_features, n_used_features, n_outputs), of which the lower half is zero.
         """
-        bin_ptr, n_outputs = self._layout.bin_ptr, len(self._main)
+        bin_ptr, start = self._layout
         shares = _JointShares(background, bin_ptr)
-        out = np.zeros((len(bin_ptr) - 1, len(bin_ptr) - 1, n_outputs))
-        for s, (b0, b1) in enumerate(zip(bin_ptr[:-1].tolist(), bin_ptr[1:].tolist())):
-            out[s, s] = np.abs(self._main[:, b0:b1]) @ shares.single[b0:b1]
-            if b1 == bin_ptr[-1]:
-                continue
-            joint = shares.with_feature(s)[:, b1:]
-            rows = self._layout.row_ptr[b0:b1, None] + np.arange(b1, bin_ptr[-1])
-            for o in range(n_outputs):
-                by_bin = (np.abs(self._pairs[o][rows]) * joint).sum(axis=0)
-                out[s, s + 1 :, o] = np.add.reduceat(by_bin, bin_ptr[s + 1 : -1] - b1)
+        n_features, n_outputs = len(start), len(self._main)
+        out = np.zeros((n_features, n_features, n_outputs))
+        for s0, s1 in weight_chunks(np.diff(bin_ptr), _BINS):
+            some = shares.with_features(s0, s1)
+            for s in range(s0, s1):
+                b0, b1 = bin_ptr[s : s + 2]
+                out[s, s] = np.abs(self._main[:, b0:b1]) @ shares.single[b0:b1]
+                if b1 == bin_ptr[-1]:
+                    continue
+                joint = some[b0 - bin_ptr[s0] : b1 - bin_ptr[s0], b1:].T
+                values = slice(start[s] + b1 * (b1 - b0), start[s] + bin_ptr[-1] * (b1 - b0))
+                for o in range(n_outputs):
+                    by_bin = (np.abs(self._pairs[o, values]).reshape(joint.shape) * joint).sum(axis=1)
+                    out[s, s + 1 :, o] = np.add.reduceat(by_bin, bin_ptr[s + 1 : -1] - b1)
         return out
 
 
@@ -134,13 +142,14 @@ class _JointShares:
         self._others = sp.csc_matrix((np.ones(len(row)), (row, column)), shape)
         self._shares = sp.csr_matrix((share[row], (row, column)), shape)
 
-    def with_feature(self, s: int) -> NDArray[np.float64]:
-        """Return the shares of the rows in each bin of feature s, and in each bin of every other feature."""
-        b0, b1 = self._bin_ptr[s : s + 2]
-        out: NDArray[np.float64] = (self._others[:, b0:b1].T @ self._shares).toarray()
-        out[:, self._most] = self.single[b0:b1, None] - np.add.reduceat(out, self._bin_ptr[:-1], axis=1)
-        out[self._most[s] - b0] = 0.0
-        out[self._most[s] - b0] = self.single - out.sum(axis=0)
+    def with_features(self, s0: int, s1: int) -> NDArray[np.float64]:
+        """Return the shares of the rows in each bin of features ``s0 <= s < s1``, and in each bin of every feature."""
+        ptr, most = self._bin_ptr, self._most[s0:s1] - self._bin_ptr[s0]
+        bins = slice(ptr[s0], ptr[s1])
+        out: NDArray[np.float64] = (self._others[:, bins].T @ self._shares).toarray()
+        out[:, self._most] = self.single[bins, None] - np.add.reduceat(out, ptr[:-1], axis=1)
+        out[most] = 0.0
+        out[most] = self.single - np.add.reduceat(out, ptr[s0:s1] - ptr[s0], axis=0)
         return out
 
 
@@ -152,6 +161,5 @@ def _n_cells(n_bins: NDArray[np.int64]) -> float:
 def _lay_out(n_bins: NDArray[np.int64]) -> PairLayout:
     """Place the values of all pairs, by the bins of the first feature, then of the second."""
     bin_ptr = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
-    after = np.repeat(bin_ptr[1:], n_bins)  # Where the second features of each first bin begin.
-    width = bin_ptr[-1] - after
-    return PairLayout(bin_ptr, np.cumsum(width) - width - after)
+    size = n_bins * (bin_ptr[-1] - bin_ptr[1:])
+    return PairLayout(bin_ptr, np.cumsum(size) - size - n_bins * bin_ptr[1:])

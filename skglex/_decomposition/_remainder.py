@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skglex._decomposition._decomposition import Decomposition
-from skglex._leaves import Background, BackgroundLike, Weighting
+from skglex._decomposition._order_walks import OrderWalks
+from skglex._leaves import BackgroundLike
 from skglex._utils import Execution, budgets, warn_user
 from skglex.exceptions import RemainderWarning
 
@@ -25,7 +27,7 @@ def warn_of_remainder(
         n_rows = min(background.n_rows, _MEASURED_ROWS)
         warn_user(
             f"components of more than {decomposition.max_order} feature{plural} hold {share:.0%} of the variance of "
-            f"the margin over {n_rows:,} background rows; they are in the remainder. "
+            f"the margin over at most {n_rows:,} background rows; they are in the remainder. "
             "skglex.inspection.interaction_strength tells which order holds how much. Raise max_interaction to list "
             "more components. SHAP values contain all orders",
             RemainderWarning,
@@ -44,22 +46,45 @@ def remainder_share(
         return 0.0
     if decomposition.without_margin is not None:
         return None
-    steps = decomposition.order_steps(_MEASURED_ROWS, decomposition.max_order)
-    affordable = int(_MEASURED_ROWS * budgets.remainder_steps / max(steps, 1.0))
-    rows = background.spread_rows(min(_MEASURED_ROWS, max(_FEWEST_ROWS, affordable)))
+    n_rows, walks = _cheapest(decomposition, background, empirical=empirical)
+    rows = background.spread_rows(n_rows)
     if rows is None:
         return None
-    return _remainder_share(decomposition, rows, rows.weighting if empirical else None, execution)
-
-
-def _remainder_share(
-    decomposition: Decomposition, rows: Background, weighting: Weighting | None, execution: Execution
-) -> float:
-    """Return Var(remainder) / Var(margin) over some rows, the largest over the outputs."""
     if not rows.weight.any():
         return 0.0
-    margin = decomposition.margins(rows.bins, execution)
-    listed = decomposition.sum_by_order(rows.bins, decomposition.max_order, execution, weighting).sum(axis=0)
-    centred = [p - np.average(p, axis=1, weights=rows.weight)[:, None] for p in (margin - listed, margin)]
-    left_out, total = [(part**2) @ rows.weight for part in centred]
+    if walks is not None:
+        by_order = walks(rows, execution)
+    else:
+        weighting = rows.weighting if empirical else None
+        by_order = decomposition.sum_by_order(rows.bins, decomposition.max_order, execution, weighting)
+    return _variance_share(decomposition.margins(rows.bins, execution), by_order.sum(axis=0), rows.weight)
+
+
+def _cheapest(
+    decomposition: Decomposition, background: BackgroundLike, *, empirical: bool
+) -> tuple[int, OrderWalks | None]:
+    """Return how many rows are measured, and the walks if they afford as many rows as the sum over the leaves."""
+    largest = decomposition.max_order
+    steps = decomposition.order_steps(_MEASURED_ROWS, largest) / _MEASURED_ROWS
+    n_rows = _between(budgets.remainder_steps / max(steps, 1.0))
+    few = background.spread_rows(_FEWEST_ROWS)
+    if not empirical or n_rows == _MEASURED_ROWS or few is None:
+        return n_rows, None
+    walks = OrderWalks(decomposition.margins, decomposition.players, decomposition.allowed, largest)
+    if not walks.possible:
+        return n_rows, None
+    n_walked = _between(np.sqrt(budgets.walk_steps / max(walks.steps(few), 1.0)))
+    return (n_walked, walks) if n_walked >= n_rows else (n_rows, None)
+
+
+def _between(n_rows: float) -> int:
+    return int(np.clip(n_rows, _FEWEST_ROWS, _MEASURED_ROWS))
+
+
+def _variance_share(
+    margin: NDArray[np.float64], listed: NDArray[np.float64], weight: NDArray[np.float64]
+) -> float:
+    """Return Var(margin - listed) / Var(margin) over weighted rows, the largest over the outputs."""
+    centred = [p - np.average(p, axis=1, weights=weight)[:, None] for p in (margin - listed, margin)]
+    left_out, total = [(part**2) @ weight for part in centred]
     return float(np.divide(left_out, total, out=np.zeros(len(total)), where=total > 0).max())

@@ -765,37 +765,58 @@ class PairLayout(NamedTuple):
     ----------
     bin_ptr : ndarray of shape (n_used_features + 1,), int64
         First bin of each feature, among the bins of all features.
-    row_ptr : ndarray of shape (n_bins,), int64
-        The value at bin a of the first feature and bin b of the second is at ``row_ptr[a] + b``.
+    start : ndarray of shape (n_used_features,), int64
+        The value at bin a of a first feature of n bins and at bin b, among the bins of all features, of the second is
+        at ``start + n * b + a``. So all values of one pair are neighbours.
     """
 
     bin_ptr: NDArray[np.int64]
-    row_ptr: NDArray[np.int64]
+    start: NDArray[np.int64]
 
 
-class LeafConditions(NamedTuple):
-    """List conditions of one leaf (work space of `skglex._kernels.pair_matrix`).
+class OpenConditions(NamedTuple):
+    """List the conditions of some neighbouring leaves (work space of `skglex._kernels.pair_matrix`).
 
     Attributes
     ----------
-    position : ndarray of shape (n_features,), int64
-        Position of each condition's player among those of the leaf.
-    weight : ndarray of shape (n_features,), float64
-        Weight of the leaf's other conditions.
-    column : ndarray of shape (n_features,), int64
-        First bin of the feature, among the bins of all features.
-    holds : ndarray of shape (n_features,), float64
-        1 if the condition holds in that bin, else 0.
-    first, last : ndarray of shape (n_features,), int64
+    condition, feature : ndarray of shape (most_conditions,), int64
+    last_leaf : ndarray of shape (most_conditions,), int64
+        Last of the leaves that have the condition.
+    holds : ndarray of shape (most_conditions,), float64
+        1 if the condition holds in the first bin of its feature, else 0.
+    first, last : ndarray of shape (most_conditions,), int64
         The condition's events in later bins.
     """
 
-    position: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    column: NDArray[np.int64]
+    condition: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    last_leaf: NDArray[np.int64]
     holds: NDArray[np.float64]
     first: NDArray[np.int64]
     last: NDArray[np.int64]
+
+
+class OpenSums(NamedTuple):
+    """Hold sums over the leaves that have a condition, or a pair of them (work space of `skglex._kernels.pair_matrix`).
+
+    A leaf adds its value times the weight of its other conditions.
+
+    Attributes
+    ----------
+    none : ndarray of shape (width, most_conditions), float64
+        No condition holds, or all are averaged out. Of a pair, these are the sums of the later condition.
+    single : ndarray of shape (width, most_conditions), float64
+        The condition holds, or the later condition of a pair.
+    other : ndarray of shape (width, most_conditions, most_conditions), float64
+        The earlier condition of a pair holds.
+    both : ndarray of shape (width, most_conditions, most_conditions), float64
+        Both conditions of a pair hold.
+    """
+
+    none: NDArray[np.float64]
+    single: NDArray[np.float64]
+    other: NDArray[np.float64]
+    both: NDArray[np.float64]
 
 
 class ComponentTerms(NamedTuple):

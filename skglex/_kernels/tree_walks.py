@@ -11,7 +11,7 @@ from skglex._kernels.arguments import WalkWork
 from skglex._kernels.compilation import helper, kernel
 from skglex._kernels.shapley import pair_weights, value_weights
 
-_ROW, _BACKGROUND = 1, 2  # What a decided player follows.
+ROW, BACKGROUND = 1, 2  # What a decided player follows.
 _WIDE = 4  # Values of a leaf from which they are added up in one place.
 
 
@@ -28,7 +28,7 @@ def rows_of_bins(bins, missing):
 
 
 @helper
-def _goes_left(bin_, test):
+def goes_left(bin_, test):
     """Return whether a node sends a bin left.
 
     ``test`` holds what that depends on. Passing all arrays of the trees instead would take a third longer.
@@ -40,12 +40,12 @@ def _goes_left(bin_, test):
 
 
 @helper
-def _move_apart(order, lo, hi, back, feature, test, left):
+def move_apart(order, lo, hi, back, feature, test, left):
     """Move the background rows ``order[lo:hi]`` that a node does not send ``left`` to the end; return their start."""
     middle, end = lo, hi
     while middle < end:
         b = np.int64(back[order[middle], feature])
-        if _goes_left(b, test) == left:
+        if goes_left(b, test) == left:
             middle += 1
         else:
             end -= 1
@@ -54,7 +54,7 @@ def _move_apart(order, lo, hi, back, feature, test, left):
 
 
 @helper
-def _push(waiting, top, node, lo, hi, n_decided, player, side):
+def push(waiting, top, node, lo, hi, n_decided, player, side):
     """Let background rows wait at a node; return how many nodes wait then."""
     waiting[top, 0], waiting[top, 1], waiting[top, 2] = node, lo, hi
     waiting[top, 3], waiting[top, 4], waiting[top, 5] = n_decided, player, side
@@ -62,7 +62,7 @@ def _push(waiting, top, node, lo, hi, n_decided, player, side):
 
 
 @helper
-def _weight_of(order, lo, hi, share):
+def weight_of(order, lo, hi, share):
     """Return the share of the background rows ``order[lo:hi]``."""
     weight = 0.0
     for i in range(lo, hi):
@@ -89,13 +89,13 @@ def _add_leaf(share, value, first, r, decided, side, n_decided, inverse, layout,
     """
     a = 0
     for i in range(n_decided):
-        a += side[decided[i]] == _ROW
+        a += side[decided[i]] == ROW
     n = layout.n_players
     if not layout.pairs:
         up, down = value_weights(a, n_decided - a, inverse)
         for i in range(n_decided):
             player = decided[i]
-            weight = share * (up if side[player] == _ROW else down)
+            weight = share * (up if side[player] == ROW else down)
             for o in range(value.shape[0]):
                 if row_sum.shape[0] > 0:
                     row_sum[player, o] += weight * value[o]
@@ -111,7 +111,7 @@ def _add_leaf(share, value, first, r, decided, side, n_decided, inverse, layout,
             if side[one] != side[other]:
                 weight = mixed
             else:
-                weight = both_row if side[one] == _ROW else both_back
+                weight = both_row if side[one] == ROW else both_back
             for o in range(value.shape[0]):
                 out[first + (o * n + one) * n + other, r] += value[o] * share * weight
 
@@ -137,7 +137,7 @@ def add_shapley_by_walks(bins, trees, player_of_feature, background, depth, layo
     n_steps, n_decided = 0, 0
     for tree in chosen:
         for r in range(n_rows):
-            top = _push(waiting, 0, trees.root[tree], 0, n_background, 0, -1, 0)
+            top = push(waiting, 0, trees.root[tree], 0, n_background, 0, -1, 0)
             while top > 0:
                 top -= 1
                 node, lo, hi = waiting[top, 0], waiting[top, 1], waiting[top, 2]
@@ -152,30 +152,30 @@ def add_shapley_by_walks(bins, trees, player_of_feature, background, depth, layo
                 while feature >= 0:
                     n_steps += hi - lo
                     test = nodes[node, 1], nodes[node, 3], trees.masks, trees.missing[feature], last
-                    left = _goes_left(np.int64(rows[r, feature]), test)
+                    left = goes_left(np.int64(rows[r, feature]), test)
                     to = node + 1 if left else nodes[node, 2]
                     player = player_of_feature[feature]
-                    if side[player] != _ROW:
-                        middle = _move_apart(order, lo, hi, back, feature, test, left)
+                    if side[player] != ROW:
+                        middle = move_apart(order, lo, hi, back, feature, test, left)
                         if middle < hi:
                             other = nodes[node, 2] if left else node + 1
-                            if side[player] == _BACKGROUND:
+                            if side[player] == BACKGROUND:
                                 if middle > lo:
-                                    top = _push(waiting, top, other, middle, hi, n_decided, -1, 0)
+                                    top = push(waiting, top, other, middle, hi, n_decided, -1, 0)
                                 else:
                                     to, middle = other, hi
                             else:
-                                top = _push(waiting, top, other, middle, hi, n_decided, player, _BACKGROUND)
+                                top = push(waiting, top, other, middle, hi, n_decided, player, BACKGROUND)
                                 if middle > lo:
-                                    top = _push(waiting, top, to, middle, hi, n_decided, player, _ROW)
+                                    top = push(waiting, top, to, middle, hi, n_decided, player, ROW)
                                 else:
-                                    side[player], decided[n_decided] = _ROW, player
+                                    side[player], decided[n_decided] = ROW, player
                                     n_decided, middle = n_decided + 1, hi
                             hi = middle
                     node = to
                     feature = nodes[node, 0]
                 if n_decided > 0:
-                    weight = _weight_of(order, lo, hi, share)
+                    weight = weight_of(order, lo, hi, share)
                     first, leaf = trees.output[tree] * n_columns, value[nodes[node, 1]]
                     _add_leaf(weight, leaf, first, r, decided, side, n_decided, inverse, layout, row_sum, out)
             _flush(row_sum, trees.output[tree] * n_columns, r, out)
@@ -212,7 +212,7 @@ def _sum_over_subsets(family, out):
 def _push_sets(waiting, top, node, lo, hi, n_decided, player, begin, end):
     """Let background rows wait at a node with a list of sets; ``player`` will follow the row, unless it is -1."""
     waiting[top, 6] = end
-    return _push(waiting, top, node, lo, hi, n_decided, player, begin)
+    return push(waiting, top, node, lo, hi, n_decided, player, begin)
 
 
 @helper
@@ -233,19 +233,19 @@ def _walk_tree(tree, row, back, trees, family, work, out):
         while feature >= 0:
             test = nodes[node, 1], nodes[node, 3], trees.masks, trees.missing[feature], last
             player = family.player_of_feature[feature]
-            left = _goes_left(np.int64(row[feature]), test)
+            left = goes_left(np.int64(row[feature]), test)
             own, other = (node + 1, nodes[node, 2]) if left else (nodes[node, 2], node + 1)
-            follows = side[player] if player >= 0 else _BACKGROUND
+            follows = side[player] if player >= 0 else BACKGROUND
             middle = hi
-            if follows != _ROW:
-                middle = _move_apart(order, lo, hi, back, feature, test, left)
+            if follows != ROW:
+                middle = move_apart(order, lo, hi, back, feature, test, left)
             if middle < hi:
                 if middle > lo:
                     top = _push_sets(waiting, top, own, lo, middle, n_decided, -1, begin, end)
-                if follows != _BACKGROUND:
+                if follows != BACKGROUND:
                     if found[begin] < with_player.shape[0] and with_player[found[begin], player] >= 0:
                         top = _push_sets(waiting, top, own, middle, hi, n_decided, player, begin, end)
-                    side[player], decided[n_decided] = _BACKGROUND, player
+                    side[player], decided[n_decided] = BACKGROUND, player
                     n_decided += 1
                     end = _with_player(player, -1.0, begin, end, end, family, found, sign)
                 lo, own = middle, other
@@ -265,7 +265,7 @@ def _walk_tree(tree, row, back, trees, family, work, out):
         node, lo, hi, player = waiting[top, 0], waiting[top, 1], waiting[top, 2], waiting[top, 4]
         begin, end = waiting[top, 5], waiting[top, 6]
         if player >= 0:
-            side[player], decided[n_decided] = _ROW, player
+            side[player], decided[n_decided] = ROW, player
             n_decided += 1
             begin, end = end, _with_player(player, 1.0, begin, end, end, family, found, sign)
 

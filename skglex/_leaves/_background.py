@@ -117,6 +117,11 @@ class Background:
         rows = np.unique(np.linspace(0, self.n_rows - 1, n).astype(int))
         return Background(np.ascontiguousarray(self.bins[:, rows]), self.weight[rows])
 
+    @cached_property
+    def few_rows(self) -> Background:
+        """Return some rows on which steps are counted."""
+        return self.spread_rows(32)
+
     def in_memory(self) -> Background:
         """Return the background itself."""
         return self
@@ -204,12 +209,14 @@ class NoBackground:
 
 def number_bins(
     bins: NDArray[np.unsignedinteger],
-) -> tuple[NDArray[np.unsignedinteger], list[NDArray[np.unsignedinteger]]]:
+) -> tuple[NDArray[np.unsignedinteger], list[NDArray[np.int64]]]:
     """Return the number of each bin among those of its used_feature that occur, and the bins that occur."""
     numbers, occurring = np.empty(bins.shape, np.uint32), []
     for s, column in enumerate(bins):
-        some, numbers[s] = np.unique(column, return_inverse=True)
-        occurring.append(some)
+        occurs = np.zeros(int(column.max(initial=0)) + 1, dtype=bool)
+        occurs[column] = True
+        numbers[s] = (np.cumsum(occurs) - 1)[column]
+        occurring.append(np.flatnonzero(occurs))
     fits = numbers.max(initial=0) < np.iinfo(np.uint16).max
     return (numbers.astype(np.uint16) if fits else numbers), occurring
 

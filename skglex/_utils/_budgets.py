@@ -45,6 +45,8 @@ class Budgets:
         Steps of the sum of all components of each order: about a minute.
     remainder_steps : float
         Steps of the measurement of the remainder in `fit`: half a second.
+    walk_steps : float
+        Steps of the same measurement where rows walk down the trees beside each other: half a second.
     counted_components : int
         Number of distinct components at which counting stops; errors then report "at least" this number.
     subsets_per_leaf : int
@@ -117,6 +119,7 @@ class Budgets:
     held_components: int = 250_000
     order_steps: float = 3e10
     remainder_steps: float = 3e8
+    walk_steps: float = 2e7
     counted_components: int = 2_000_000
     subsets_per_leaf: int = 100_000_000
     comparisons: float = 10**13

@@ -36,6 +36,11 @@ class Execution(NamedTuple):
     n_jobs: int | None = None
     verbose: int = 0
 
+    @property
+    def n_threads(self) -> int:
+        """Return the number of threads that tasks run in."""
+        return int(effective_n_jobs(self.n_jobs))
+
     def run(
         self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], label: str = ""
     ) -> list[Any]:
@@ -46,7 +51,7 @@ class Execution(NamedTuple):
         self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], label: str = ""
     ) -> Iterator[Any]:
         """Yield the results of `run` one after the other, so that they need not be in memory together."""
-        if len(tasks) < 2 or effective_n_jobs(self.n_jobs) == 1:
+        if len(tasks) < 2 or self.n_threads == 1:
             try:
                 for task in self.track(tasks, len(tasks), label):
                     yield function(*task)

@@ -8,6 +8,7 @@ import xgboost as xgb
 from numpy.testing import assert_allclose
 
 from skglex import GlexDecomposer
+from skglex._decomposition._order_walks import OrderWalks
 from skglex._utils import budgets
 from skglex.exceptions import RemainderWarning
 from tests.support.small_models import MODEL, X
@@ -65,3 +66,26 @@ def test_orders_that_take_long_are_left_out(monkeypatch):
     assert decomposition.affordable_orders(300, 3) == 3
     monkeypatch.setattr(budgets, "held_components", 8)
     assert decomposition.count_by_order(3) == [4, None, None]
+
+
+@pytest.mark.parametrize("features", [None, [0, 2, 3]])
+@pytest.mark.parametrize("n_orders", [1, 2, 4])
+def test_walks_sum_orders(n_orders, features):
+    """Rows that walk down the trees beside weighted background rows sum the same components as the leaves do."""
+    weight = np.random.default_rng(0).integers(0, 4, 90)
+    dec = GlexDecomposer(MODEL, features=features).fit(X[:90], sample_weight=weight)
+    decomposition, rows = dec._decomposition, dec._fitted.background
+    walks = OrderWalks(decomposition.margins, decomposition.players, decomposition.allowed, n_orders)
+    expected = decomposition.sum_by_order(rows.bins, n_orders)
+    assert_allclose(walks(rows, dec._execution), expected, atol=1e-12)  # sums of float64 leaf values
+
+
+def test_walks_measure_the_share_where_leaves_are_many(monkeypatch):
+    """Walks afford all rows of this model, and so find the same share as the sum over its leaves."""
+    shares = []
+    for steps in (1e9, 1.0):
+        monkeypatch.setattr(budgets, "remainder_steps", steps)
+        with pytest.warns(RemainderWarning) as caught:
+            GlexDecomposer(PARITY).fit(FEW)
+        shares.append(str(caught[0].message))
+    assert shares[0] == shares[1]

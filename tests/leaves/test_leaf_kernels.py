@@ -19,6 +19,7 @@ from skglex._decomposition import (
     row_means,
     shapley_parts,
 )
+from skglex._decomposition._order_walks import OrderWalks
 from skglex._decomposition._pair_matrix import PairMatrix
 from skglex._decomposition._shapley import ShapleySums
 from skglex._kernels.arguments import RankedSubsets
@@ -429,7 +430,7 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time, monkeypa
             solve = sums._weights.weighting.shapley_kernel(sums._games, leaves, bins.shape[1])
             sums._add_anew(*solve, leaves, bins, part, DEFAULT_EXECUTION)
             if rows_at_a_time == 1 and weighting == "empirical":
-                monkeypatch.setattr(_empirical, "_STEP", 0.0)
+                monkeypatch.setattr(_empirical, "_step_cost", lambda n: 0.0)
                 walk = sums._weights.weighting.shapley_walks(
                     sums._games, decomposition.margins, bins, sums._layout
                 )
@@ -452,6 +453,20 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time, monkeypa
                 sign = (-1) ** (len(chosen) - len(v))
                 expected[:, *chosen] += sign * share * game[tuple(sorted({*t, *v}))]
     assert_allclose(got, expected, rtol=0, atol=plain.atol)
+
+
+@pytest.mark.parametrize("n_orders", [1, 3])
+def test_order_walks(plain, players, n_orders):
+    """Test `sum_orders_by_walks`: the sums of the components of each order, at the background rows."""
+    decomposition = decompose(plain, players, "empirical", n_orders)
+    walks = OrderWalks(decomposition.margins, players, None, n_orders)
+    found = walks(plain.back, DEFAULT_EXECUTION)
+    components = plain.components(players.player_of_feature.tolist(), "empirical", plain.back.bins)
+    expected = np.zeros_like(found)
+    for members, values in components.items():
+        if 0 < len(members) <= n_orders:
+            expected[len(members) - 1] += values
+    assert_allclose(found, expected, rtol=0, atol=plain.atol)
 
 
 @pytest.mark.parametrize("cells", [None, 0], ids=["tables", "streamed"])
@@ -580,7 +595,7 @@ def test_walks_of_leaves_with_many_values(monkeypatch):
     monkeypatch.setattr(budgets, "kept_table_size", 0)
     found = []
     for step in (0.0, np.inf):
-        monkeypatch.setattr(_empirical, "_STEP", step)
+        monkeypatch.setattr(_empirical, "_step_cost", lambda n, step=step: step)
         found.append(GlexDecomposer(forest, max_interaction=None).fit(X[:15]).shap_values(X))
     assert_allclose(*found, rtol=0, atol=1e-12)
 
