@@ -217,12 +217,7 @@ def drawable_cells(axes: list[AxisCells], n_outputs: int) -> list[AxisCells]:
     if np.prod(n_cells, dtype=float) * n_outputs <= budgets.picture_cells or len(axes) < 2:
         return axes
     most = max(int(budgets.coarse_cells ** (1 / len(axes))), _FEWEST_CELLS)
-    return [
-        _coarsen(axis, most)
-        if axis.labels is None and axis.table_bins is not None and axis.n_cells > most
-        else axis
-        for axis in axes
-    ]
+    return [_coarsen(axis, most) if axis.labels is None and axis.n_cells > most else axis for axis in axes]
 
 
 def _coarsen(axis: AxisCells, n: int) -> AxisCells:
@@ -231,7 +226,6 @@ def _coarsen(axis: AxisCells, n: int) -> AxisCells:
     A joined cell has the bins of the cell in its middle.
     """
     assert axis.edges is not None
-    assert axis.table_bins is not None
     edges = axis.edges
     low, high = axis.limits if axis.limits is not None else (edges[0], edges[-1])
     evenly = np.searchsorted(edges, np.linspace(low, high, n - n // 2), side="right")
@@ -250,7 +244,7 @@ def _coarsen(axis: AxisCells, n: int) -> AxisCells:
         missing=len(first),
         edges=edges[first[1:] - 1],
         optional=None if axis.optional is None else axis.optional[shown],
-        table_bins=axis.table_bins[shown],
+        table_bins=None if axis.table_bins is None else axis.table_bins[shown],
     )
 
 

@@ -123,6 +123,9 @@ def _on_response(decomposer: Any, features: list[str], drawn: Rows | None) -> _C
     by_player = [cells_of_player(decomposer, name) for name in features]
     axes = [axis for own in by_player for axis in own]
     _check_number(axes, view.estimator.separator.join(features))
+    axes = drawable_cells(axes, view.source.response.n_responses)
+    of_all = iter(axes)
+    by_player = [[next(of_all) for _ in own] for own in by_player]
     height = None
     if drawn is not None:
         players = tuple(view.groups.names.index(name) for name in features)

@@ -8,6 +8,7 @@ from skglex import GlexDecomposer
 from skglex._decomposition import Rows, cells_of_component, component_values, drawable_cells, explained
 from skglex._utils import budgets
 from skglex.export import load_components, save_components
+from skglex.plotting._panels import make_panels
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3))
@@ -45,6 +46,24 @@ def test_too_many_cells_for_a_picture(table_cells, stored, monkeypatch, tmp_path
             np.testing.assert_allclose(axis.shares.sum(), whole.shares.sum(), **TOLERANCE)
         monkeypatch.undo()
         monkeypatch.setattr(budgets, "table_cells", table_cells)
+
+
+def test_too_many_cells_of_a_group(monkeypatch):
+    """The axes of a group are none of a table, so the component is evaluated at the cells that are drawn."""
+    source = GlexDecomposer(FOREST, feature_groups={"group": ["x0", "x1"]}).fit(X)
+    view, component = explained(source), source["group"]
+    fine = cells_of_component(source, component)
+    table = component_values(view, component, fine)
+    monkeypatch.setattr(budgets, "picture_cells", 1000)
+    monkeypatch.setattr(budgets, "coarse_cells", 30**2)
+    axes = drawable_cells(fine, view.n_outputs)
+    cells = [np.searchsorted(whole.bins[0], axis.bins[0]) for axis, whole in zip(axes, fine)]
+    found = component_values(view, component, axes)
+    assert max(found.shape) <= 32
+    np.testing.assert_allclose(found, table[np.ix_(*cells)], **TOLERANCE)
+    # On the scale of the response, which is the margin of this forest, the same cells are drawn.
+    parts = [panel.values for panel in make_panels(source, ["group"], 0, rows=None, drawn=None, missing=True)]
+    assert max(parts[0].shape) <= 32
 
 
 def test_axes_of_a_table_that_is_too_large(monkeypatch):
