@@ -206,8 +206,8 @@ class ComponentDisplay(PanelsDisplay):
         views = [explained(decomposer) for decomposer in named.values()]
         outputs = [view.output_position(output, "output") for view in views]
         if features is None:
-            strongest = first.strongest_components(len(views[0].listed))
-            features = [component for component in strongest if component.order == 1][:k]
+            strongest, _ = views[0].strongest(None)
+            features = [views[0].features_of(members)[0] for members in strongest if len(members) == 1][:k]
         rows = None if X is None else Rows(first, X)
         panels = [
             make_models_panel(named, feature, outputs, rows=rows, missing=missing)
