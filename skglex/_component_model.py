@@ -1062,6 +1062,10 @@ class _KeptSource:
             view.fitted.map_rows(Xt, (view.n_outputs,), compute, view.execution, "the component").T
         )
 
+    def axes(self, key: int) -> tuple[Axis, ...]:
+        """Return the axes of a component's table."""
+        return self._model._kept.terms[key].axes
+
     def table(self, key: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Return the axes and the values of a component's table."""
         term = self._model._kept.terms[key]

@@ -25,7 +25,8 @@ from skglex._decomposition import (
     ListedComponents,
     ResponseScale,
     average_out,
-    component_means,
+    complete_means,
+    fewer_components,
     shapley_means,
     strongest,
     warn_of_remainder,
@@ -624,12 +625,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         """
         check_scalar(k, "k", Integral, min_val=1)
         check_is_fitted(self)
-        if "component_importances" in self._cache:
-            ranking = np.argsort(-self._component_means().sum(axis=1), kind="stable")[:k]
-            sets = [self._decomposition.listed.sets[int(i)] for i in ranking]
-            means = self._component_means()[ranking]
-        else:
-            sets, means = strongest(self._decomposition, self._fitted.background, k, self._execution)
+        sets, means = self._strongest(k)
         if self._too_many:
             components = [self._new_component(*item) for item in zip(sets, self._component_names(sets))]
         else:
@@ -637,6 +633,15 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
         for component, mean in zip(components, self._squeeze(means)):
             component._importance = mean
         return components
+
+    def _strongest(self, k: int | None) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
+        """Return the players and the importances of the k strongest components, or of all."""
+        if "component_importances" in self._cache:
+            ranking = np.argsort(-self._component_means().sum(axis=1), kind="stable")[:k]
+            sets = self._decomposition.listed.sets
+            return [sets[int(i)] for i in ranking], self._component_means()[ranking]
+        known = self._cache.setdefault("some_importances", {})
+        return strongest(self._decomposition, self._fitted.background, k, self._execution, known)
 
     @property
     def component_importances_(self) -> NDArray[np.float64]:
@@ -647,8 +652,10 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
     def _component_means(self) -> NDArray[np.float64]:
         """Return the mean absolute value of every component up to ``max_interaction``: (n_sets, n_outputs)."""
         if "component_importances" not in self._cache:
-            self._cache["component_importances"] = component_means(
-                self._decomposition.listed, self._fitted.background, execution=self._execution
+            listed, known = self._decomposition.listed, self._cache.pop("some_importances", {})
+            complete_means(known, listed, self._fitted.background, np.arange(len(listed)), self._execution)
+            self._cache["component_importances"] = np.reshape(
+                [known[c] for c in range(len(listed))], (len(listed), listed.n_outputs)
             )
         means: NDArray[np.float64] = self._cache["component_importances"]
         return means
@@ -800,13 +807,13 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             edges = np.unique(grid.edges(used_feature)[: grid.n_reached(used_feature) - 1])
         return Axis(self._fitted.feature_names[position], edges, categorical, len(edges) + 1)
 
-    def background_weights(self, axis: Axis) -> NDArray[np.float64]:
+    def background_weights(self, axis: Axis | str | int) -> NDArray[np.float64]:
         """Return the share of the background in every bin of an axis.
 
         Parameters
         ----------
-        axis : Axis
-            Axis of a component of this decomposer, or an axis from `feature_axis`.
+        axis : Axis, str or int
+            Axis of a component of this decomposer. Or a feature, which stands for its `feature_axis`.
 
         Returns
         -------
@@ -814,6 +821,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             Weight of the background in each bin; the weights sum to one.
         """
         check_is_fitted(self)
+        axis = axis if isinstance(axis, Axis) else self.feature_axis(axis)
         used_feature = self._used_feature(axis.feature)
         grid = self._fitted.grid
         compute = partial(_bin_shares, used_feature=used_feature, n_bins=int(grid.n_bins[used_feature]))
@@ -841,6 +849,7 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             execution=self._execution,
             estimator=self,
             component_means=self._component_means,
+            strongest=self._strongest,
             find=self._find,
             members=self._names.members,
             cached=frozenset(self._cache),
@@ -971,8 +980,8 @@ class GlexDecomposer(TransformerMixin, BaseTreeModelEstimator):
             if count <= self.max_components:
                 limit = "on so many different paths that they cannot be listed"
             raise error(
-                f"the model has {'' if exact else 'at least '}{count:,} components, {limit}. Set max_interaction (2 "
-                "gives main effects and pairs, 1 main effects), restrict features, join columns with feature_groups, "
+                f"the model has {'' if exact else 'at least '}{count:,} components, {limit}. "
+                f"{fewer_components(self._decomposition.max_order)}, join columns with feature_groups, "
                 "or raise max_components. Single components (decomposer['name']), strongest_components(k) of main "
                 "effects and pairs, SHAP values, SHAP interaction values and partial dependence are available "
                 "regardless"
@@ -1020,15 +1029,22 @@ class _ComponentSource:
         """Return the importance of a component."""
         decomposer = self._decomposer
         listed, position = decomposer._find(key)
-        if "component_importances" in decomposer._cache and listed is decomposer._decomposition.listed:
-            return decomposer._squeeze(decomposer._component_means())[position]
-        background, execution = decomposer._fitted.background, decomposer._execution
-        means = component_means(listed, background, np.array([position]), execution=execution)
-        return decomposer._squeeze(means)[0]
+        known: dict[int, NDArray[np.float64]] = {}
+        if not decomposer._too_many and listed is decomposer._decomposition.listed:
+            if "component_importances" in decomposer._cache:
+                return decomposer._squeeze(decomposer._component_means())[position]
+            known = decomposer._cache.setdefault("some_importances", {})
+        background, chosen = decomposer._fitted.background, np.array([position])
+        complete_means(known, listed, background, chosen, decomposer._execution)
+        return decomposer._squeeze(known[position][None])[0]
 
     def values(self, key: tuple[int, ...], X: Any) -> NDArray[np.float64]:
         """Evaluate a component at rows."""
         return self._decomposer._component_values(key, X)
+
+    def axes(self, key: tuple[int, ...]) -> tuple[Axis, ...]:
+        """Return the axes of a component's table."""
+        return self._decomposer._explained.component_axes(*self._decomposer._find(key))
 
     def table(self, key: tuple[int, ...]) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Return the axes and the values of a component's table."""

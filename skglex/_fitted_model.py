@@ -153,10 +153,21 @@ class FittedModel:
                 Xt = self.to_model_space(X)
                 self.check_columns(Xt)
                 return Xt
-        check_names(estimator, X, reset=False)
+        if not self._has_written_names(X):
+            check_names(estimator, X, reset=False)
         Xt = self.to_model_space(X)
         self.check_columns(Xt)
         return Xt
+
+    def _has_written_names(self, X: Any) -> bool:
+        """Return whether X has the names of the training data, and the model wrote them with other spaces.
+
+        LightGBM stores "my age" as "my_age". Without rows in `fit`, this name is all that is known.
+        """
+        spec = self.source.input
+        if self.row is not None or self.preprocess is not None or not is_frame(X):
+            return False
+        return spec.feature_names == [name.replace(" ", spec.spaces_become) for name in frame_names(X)]
 
     def _lacks_columns(self, X: Any) -> bool:
         """Return whether X has some columns of the data frame passed to `fit`, in its order, but not all."""
@@ -169,7 +180,20 @@ class FittedModel:
         """Fill the columns that a data frame lacks, but the model's columns ``needed`` do not depend on.
 
         The values come from a background row.
+
+        Raises
+        ------
+        ValueError
+            An array has the needed columns alone: it has no names that tell which these are.
         """
+        n_features, n_needed = self.source.input.n_features, len(needed)
+        columns_alone = np.ndim(X) == 2 and np.shape(X)[1] == n_needed < n_features
+        if self.preprocess is None and not is_frame(X) and columns_alone:
+            alone = ", ".join(repr(self.feature_names[i]) for i in needed)
+            raise ValueError(
+                f"X is an array with {n_needed} of the {n_features} columns passed to fit. Pass all of them (the "
+                "others do not matter)" + (f", or a data frame with {alone}" if is_frame(self.row) else "")
+            )
         if not (is_frame(X) and is_frame(self.row)) or X.shape[1] == self.row.shape[1]:
             return X
         names = frame_names(self.row)

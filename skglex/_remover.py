@@ -582,6 +582,7 @@ class FeatureRemover(BaseMarginPredictor):
             max_interaction=None,
             execution=execution,
             component_means=lambda: np.empty((0, ensemble.n_outputs)),
+            strongest=lambda k: ([], np.empty((0, ensemble.n_outputs))),
             find=lambda members: (decomposition.single(members), 0),
             members=ComponentNames(groups.names, ":", {}).members,
             cached=frozenset(),

@@ -312,7 +312,7 @@ def test_features_whose_names_contain_the_separator():
     [
         ("x9", "no feature 'x9'. The features are 'x0', 'x1'"),
         ("X1", "no feature 'X1'. Did you mean 'x1'?"),
-        ("x0:x11", "no feature 'x0:x11'"),
+        ("x0:x11", "no feature 'x11' (in 'x0:x11'). Did you mean 'x1'?"),
         (("x0", 7), "no feature at position 7: there are 5 features"),
         ("x4", "the model does not split on 'x4'"),
         (("x0", "x4"), "no path of the model splits on all of ['x0', 'x4']"),
@@ -365,6 +365,14 @@ def test_rows_of_a_components_own_columns():
     pipeline = make_pipeline(encoder, small()).fit(people, Y)
     dec = GlexDecomposer(pipeline, feature_groups="auto").fit(people)
     assert np.array_equal(dec["job"].evaluate(people[["job"]]), dec["job"].evaluate(people))
+
+
+def test_arrays_need_all_columns():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    with pytest.raises(ValueError, match=r"array with 2 of the 4 columns .* or a data frame with 'a', 'c'"):
+        GlexDecomposer(MODEL).fit(frame)["a", "c"].evaluate(X[:, [0, 2]])
+    with pytest.raises(ValueError, match=r"array with 1 of the 4 columns .* \(the others do not matter\)$"):
+        GlexDecomposer(MODEL).fit(X)["x1"].evaluate(X[:, [1]])
 
 
 def test_frames_of_components():

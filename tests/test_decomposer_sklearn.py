@@ -19,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import GlexDecomposer
+from skglex._utils import _execution
 from tests.support.small_models import FILLED, FLOAT32, MODEL, RNG, X, Y, newer_xgboost, small
 
 
@@ -33,7 +34,8 @@ def test_sklearn_checks(estimator, check):
     check(estimator)
 
 
-def test_verbose(capsys):
+def test_verbose(capsys, monkeypatch):
+    monkeypatch.setattr(_execution, "_REDRAW", 0)
     GlexDecomposer(MODEL, verbose=1).fit(X).shap_values(np.tile(X, (10, 1)))
     assert "SHAP values" in capsys.readouterr().err
 

@@ -107,3 +107,14 @@ def test_pictures_need_no_rows(plt):
     decomposer = GlexDecomposer(model, weighting="path_dependent").fit()
     assert ComponentDisplay.from_decomposer(decomposer, ["a", ("a", "b")]).figure_ is not None
     assert WaterfallDisplay.from_decomposer(decomposer, rows[:1]).figure_ is not None
+
+
+@pytest.mark.parametrize("booster", [False, True])
+def test_lightgbm_writes_spaces_as_underscores(booster):
+    frame = FRAME.set_axis(["my age", "b", "the c"], axis=1)
+    model = LGBMRegressor(n_estimators=5, verbose=-1, n_jobs=1).fit(frame, Y)
+    dec = GlexDecomposer(model.booster_ if booster else model, weighting="path_dependent").fit()
+    contributions = model.predict(frame, pred_contrib=True)
+    np.testing.assert_allclose(dec.shap_values(frame), contributions[:, :-1], rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="feature names should match"):
+        dec.shap_values(frame[["the c", "b", "my age"]])

@@ -190,10 +190,10 @@ def _read(
     if args.output is not None:
         check_output(args.output, endings, [args.model, args.data, *filter(None, [args.background])])
     loaded = read_model(args.model, args, say)
+    rows = read_rows(args.data, loaded, args, say, may_lack=() if args.background is None else may_lack)
+    require_columns(args.keep, list(rows.frame.columns), rows.path, "--keep")
     if args.background is None:
-        rows = read_rows(args.data, loaded, args, say)
         return loaded, rows, draw(rows, args.sample, args.seed, say)
-    rows = read_rows(args.data, loaded, args, say, may_lack=may_lack)
     return loaded, rows, draw(read_rows(args.background, loaded, args, say), args.sample, args.seed, say)
 
 
@@ -240,12 +240,18 @@ def _with_ends(
     return found
 
 
+def _without_rounding_errors(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return columns with zeros for numbers that are nothing but the rounding of sums of their row's largest."""
+    numbers = {name: v for name, v in columns.items() if np.asarray(v).dtype.kind == "f"}
+    largest = np.max([np.abs(v) for v in numbers.values()], axis=0) if numbers else 0.0
+    return columns | {name: np.where(np.abs(v) < 1e-14 * largest, 0.0, v) for name, v in numbers.items()}
+
+
 def _write(
     args: Namespace, say: Progress, columns: dict[str, Any], rows: Rows, *, n_outputs: int = 1
 ) -> None:
     """Write columns, after those to keep, to a file; show the largest of them if there is none."""
     pd = import_optional("pandas", "report")
-    require_columns(args.keep, list(rows.frame.columns), rows.path, "--keep")
     if clash := set(args.keep) & set(columns):
         raise Mistake(
             f"--keep {min(clash)}: the result has a column of this name. Rename the column in {rows.path}"
@@ -256,6 +262,7 @@ def _write(
         say(f"wrote {args.output}: {len(rows.frame):,} rows, {len(kept) + len(columns)} columns")
         return
     shown = kept or {"row": np.arange(len(rows.frame))}
+    columns = _without_rounding_errors(columns)
     size = len(columns) // n_outputs
     blocks = [dict(list(columns.items())[k * size : (k + 1) * size]) for k in range(n_outputs)]
     for n in range(size, 0, -1):

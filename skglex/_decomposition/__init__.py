@@ -8,6 +8,7 @@ from skglex._decomposition._axis_cells import (
     cells_of_component,
     cells_of_player,
     component_values,
+    drawable_cells,
     has_axes,
     response_values,
 )
@@ -15,6 +16,7 @@ from skglex._decomposition._decomposition import Decomposition, average_out
 from skglex._decomposition._explained import Explained, explained
 from skglex._decomposition._given_tables import GivenTables
 from skglex._decomposition._importance import (
+    complete_means,
     component_means,
     means_by_feature_and_order,
     shapley_means,
@@ -22,6 +24,7 @@ from skglex._decomposition._importance import (
     sum_by_feature_and_order,
     top_components,
 )
+from skglex._decomposition._index import TooManyComponents, fewer_components
 from skglex._decomposition._listed_components import ListedComponents
 from skglex._decomposition._margin_label import margin_label
 from skglex._decomposition._pairs_of_rows import pair_shapley
@@ -44,14 +47,18 @@ __all__ = [
     "ResponseScale",
     "RowMeans",
     "Rows",
+    "TooManyComponents",
     "as_text",
     "average_out",
     "cells_of_axis",
     "cells_of_component",
     "cells_of_player",
+    "complete_means",
     "component_means",
     "component_values",
+    "drawable_cells",
     "explained",
+    "fewer_components",
     "has_axes",
     "margin_label",
     "margin_means",

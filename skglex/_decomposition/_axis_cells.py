@@ -211,12 +211,52 @@ def _shares(decomposer: Any, axis: Axis) -> NDArray[np.float64]:
     return np.asarray(decomposer.background_weights(axis))
 
 
+def drawable_cells(axes: list[AxisCells], n_outputs: int) -> list[AxisCells]:
+    """Return the same axes, or coarser ones if they have more cells together than a picture can show."""
+    n_cells = [axis.n_cells for axis in axes]
+    if np.prod(n_cells, dtype=float) * n_outputs <= budgets.picture_cells or len(axes) < 2:
+        return axes
+    most = max(int(budgets.coarse_cells ** (1 / len(axes))), _FEWEST_CELLS)
+    return [_coarsen(axis, most) if axis.labels is None and axis.n_cells > most else axis for axis in axes]
+
+
+def _coarsen(axis: AxisCells, n: int) -> AxisCells:
+    """Join the cells of a numeric axis to about n: at quantiles of the background, and evenly over its range.
+
+    A joined cell has the bins of the cell in its middle.
+    """
+    assert axis.edges is not None
+    edges = axis.edges
+    low, high = axis.limits if axis.limits is not None else (edges[0], edges[-1])
+    evenly = np.searchsorted(edges, np.linspace(low, high, n - n // 2), side="right")
+    first = np.unique(np.concatenate([[0], evenly, _spread_cells(axis, n // 2)]))
+    first = first[first < axis.missing]
+    middle = (first + np.append(first[1:], axis.missing)) // 2
+    begin = np.append(first, np.arange(axis.missing, axis.n_cells))
+    shown = np.append(middle, begin[len(first) :])
+    # A row in no cell stays in none.
+    joined = np.append(np.searchsorted(begin, np.arange(axis.n_cells), side="right") - 1, -1)
+    return replace(
+        axis,
+        bins=axis.bins[:, shown],
+        shares=np.add.reduceat(axis.shares, begin),
+        find=lambda rows: joined[axis.find(rows)],
+        missing=len(first),
+        edges=edges[first[1:] - 1],
+        optional=None if axis.optional is None else axis.optional[shown],
+        table_bins=None if axis.table_bins is None else axis.table_bins[shown],
+    )
+
+
 def component_values(view: Explained, component: Component, axes: list[AxisCells]) -> NDArray[np.float64]:
     """Return a component's values in all combinations of cells: shape (n_cells, ..., n_outputs)."""
     shape = tuple(axis.n_cells for axis in axes)
     table_bins = [axis.table_bins for axis in axes if axis.table_bins is not None]
     if len(table_bins) == len(axes):
-        return component.values[np.ix_(*table_bins)].reshape(*shape, view.n_outputs)
+        size = np.prod([axis.n_bins for axis in component.axes], dtype=float) * view.n_outputs
+        if len(axes) < 2 or size <= budgets.picture_cells:
+            return component.values[np.ix_(*table_bins)].reshape(*shape, view.n_outputs)
+        return view.component_at(component, [axis.bins[0] for axis in axes])
     out = np.empty((view.n_outputs, int(np.prod(shape))))
     for start in range(0, out.shape[1], _CELLS_AT_A_TIME):
         cells = np.unravel_index(np.arange(start, min(start + _CELLS_AT_A_TIME, out.shape[1])), shape)

@@ -144,7 +144,7 @@ class Decomposition:
         """Return the components up to ``max_order``; raise a ValueError if there are too many to list."""
         self.require_margin()
         if self._too_many is not None:
-            raise TooManyComponents(*self._too_many)
+            raise TooManyComponents(*self._too_many, self.max_order)
         assert self._listed is not None, "list_components comes first"
         return self._listed
 

@@ -46,6 +46,8 @@ class Explained:
     execution : Execution
     component_means : callable
         Returns the importances of the listed components, of shape (n_sets, n_outputs).
+    strongest : callable
+        Returns the players and the importances of the k strongest components over the background, or of all for None.
     find : callable
         Returns the list that has the component of some players, and its position there.
     members : callable
@@ -69,6 +71,7 @@ class Explained:
     max_interaction: int | None
     execution: Execution
     component_means: Callable[[], NDArray[np.float64]]
+    strongest: Callable[[int | None], tuple[list[tuple[int, ...]], NDArray[np.float64]]]
     find: Callable[[tuple[int, ...]], tuple[ListedComponents, int]]
     members: Callable[[Any], tuple[int, ...]]
     cached: frozenset[str]
@@ -179,6 +182,11 @@ class Explained:
         axes, values = listed.table(position, self.fitted.column_names, categories, self.execution)
         return axes, self.squeeze(values)
 
+    def component_axes(self, listed: ListedComponents, position: int) -> tuple[Axis, ...]:
+        """Return the axes of one component's table, without its values."""
+        categories = self.source.input.categories
+        return listed.axes(position, self.fitted.column_names, categories, self.execution)
+
     def origin_of(self, columns: list[int]) -> Origin | None:
         """Return the raw column that some of the model's columns are computed from; None if it is not exactly one."""
         for origin in self.fitted.raw.origins:
@@ -197,6 +205,11 @@ class Explained:
         """Return a component's values at binned rows: shape (n_outputs, n_rows)."""
         listed, position = self.find(tuple(self.groups.names.index(name) for name in component.features))
         return self.component_values(listed, bins, np.array([position]))[:, 0]
+
+    def component_at(self, component: Component, points: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+        """Return a component's values at combinations of bins, some of each axis: shape (n_points, ..., n_outputs)."""
+        listed, position = self.find(tuple(self.groups.names.index(name) for name in component.features))
+        return listed.table_at(position, points, self.execution)
 
     def components_up_to(self, order: Any, *, least: int) -> ListedComponents:
         """Return the components up to an order; raise if the order is less than ``least``, or the list too long."""

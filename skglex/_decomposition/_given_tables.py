@@ -99,6 +99,12 @@ class GivenTables(ListedComponents):
         """Return the axes and the values of one component's table."""
         return self._axes[position], self._values[position]
 
+    def axes(
+        self, position: int, names: list[str], categories: Any, execution: Execution
+    ) -> tuple[Axis, ...]:
+        """Return the axes of one component's table."""
+        return self._axes[position]
+
     def add(
         self,
         bins: NDArray[np.unsignedinteger],

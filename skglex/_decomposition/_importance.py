@@ -36,6 +36,19 @@ def component_means(
     return background.average(compute)
 
 
+def complete_means(
+    known: dict[int, NDArray[np.float64]],
+    listed: ListedComponents,
+    background: BackgroundLike,
+    chosen: NDArray[np.int64],
+    execution: Execution,
+) -> None:
+    """Add the means of the chosen components that are not yet among the known ones, by position."""
+    new = np.array([c for c in chosen.tolist() if c not in known], dtype=np.int64)
+    if len(new):
+        known.update(zip(new.tolist(), component_means(listed, background, new, execution)))
+
+
 def _component_means(
     listed: ListedComponents,
     background: Background,
@@ -121,11 +134,15 @@ def _shapley_means(
 
 
 def strongest(
-    decomposition: Decomposition, background: BackgroundLike, k: int | None, execution: Execution
+    decomposition: Decomposition,
+    background: BackgroundLike,
+    k: int | None,
+    execution: Execution,
+    known: dict[int, NDArray[np.float64]] | None = None,
 ) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
     """Return the players and the means of the k components with the largest mean of ``|m_S|``, or of all of them.
 
-    The largest comes first. Components up to ``max_order`` count.
+    The largest comes first. Components up to ``max_order`` count. For ``known`` see `top_components`.
 
     Raises
     ------
@@ -135,7 +152,7 @@ def strongest(
     listed = _listed_or_pairs(decomposition, execution)
     if isinstance(listed, PairMatrix):
         return listed.top(background, k)
-    ranking, means = top_components(listed, background, k or len(listed), execution)
+    ranking, means = top_components(listed, background, k or len(listed), execution, known)
     return [listed.sets[int(i)] for i in ranking], means
 
 
@@ -165,12 +182,15 @@ def top_components(
     background: BackgroundLike,
     k: int,
     execution: Execution = DEFAULT_EXECUTION,
+    known: dict[int, NDArray[np.float64]] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return positions and means of the k components with the largest mean (summed over outputs), largest first.
 
     A mean is at most the largest entry of the component's table. Components are evaluated in the order of that bound,
-    until no other component can be among the top k.
+    until no other component can be among the top k. ``known`` has the means by position that earlier calls computed
+    for the same background; this call adds its own.
     """
+    known = {} if known is None else known
     tables, n_sets = listed.tables(execution), len(listed)
     bound = np.full(n_sets, np.inf)
     for c in np.flatnonzero(tables.tabulated):
@@ -183,7 +203,8 @@ def top_components(
     done, batch = 0, max(int((~tables.tabulated).sum()), k, _BATCH)
     while done < len(candidates):
         chosen = np.sort(candidates[done : done + batch])
-        means[chosen] = component_means(listed, background, chosen, execution=execution)
+        complete_means(known, listed, background, chosen, execution)
+        means[chosen] = [known[c] for c in chosen.tolist()]
         total[chosen] = means[chosen].sum(axis=1)
         done, batch = done + len(chosen), _BATCH
         if done >= k and np.partition(total, -k)[-k] > bound[candidates[done:]].max(initial=-np.inf):

@@ -18,6 +18,15 @@ from skglex._utils import budgets
 _FEW_KEYS = 1 << 20
 
 
+def fewer_components(max_order: int) -> str:
+    """Say how a decomposer lists fewer components than those up to an order."""
+    if max_order > 2:
+        return "Set max_interaction (2 gives main effects and pairs, 1 main effects), restrict features"
+    return (
+        "Set max_interaction=1 (main effects), restrict features" if max_order == 2 else "Restrict features"
+    )
+
+
 class TooManyComponents(ValueError):
     """Report that there are more components than the limit.
 
@@ -27,12 +36,14 @@ class TooManyComponents(ValueError):
         Number of components.
     exact : bool
         Whether ``count`` is exact or a lower bound.
+    max_order : int
+        Highest order of the components.
     """
 
-    def __init__(self, count: int, exact: bool) -> None:
+    def __init__(self, count: int, exact: bool, max_order: int) -> None:
         super().__init__(
-            f"the model has {'' if exact else 'at least '}{count:,} components, too many to list. Set max_interaction "
-            "(2 gives main effects and pairs, 1 main effects), restrict features, or join columns with feature_groups. "
+            f"the model has {'' if exact else 'at least '}{count:,} components, too many to list. "
+            f"{fewer_components(max_order)}, or join columns with feature_groups. "
             "Single components, SHAP values, SHAP interaction values and partial dependence are available regardless"
         )
         self.count = count
@@ -151,7 +162,9 @@ def index_components(
         if n_listed > (
             budgets.counted_components if max(count, least) > limit else budgets.listed_components
         ):
-            raise TooManyComponents(max(least, count + _count_some(usable, order)), exact=False)
+            raise TooManyComponents(
+                max(least, count + _count_some(usable, order)), exact=False, max_order=max_order
+            )
         rows, of_path_set = usable.subsets(order)
         unique, inverse = _unique_rows(rows)
         count += len(unique)
@@ -159,7 +172,7 @@ def index_components(
             parts.append((len(sets) + inverse, of_path_set))
             sets += zip(*unique.T.tolist())
     if count > limit:
-        raise TooManyComponents(count, exact=True)
+        raise TooManyComponents(count, exact=True, max_order=max_order)
     return ComponentIndex(sets, _join_sources(parts, len(sets)), path_sets)
 
 

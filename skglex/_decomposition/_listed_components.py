@@ -14,7 +14,13 @@ from skglex._decomposition._index import ComponentIndex
 from skglex._decomposition._streaming import add_streamed, by_path_set
 from skglex._decomposition._sweeps import add_swept, swept
 from skglex._decomposition._table_or_stream import warn_of_streaming
-from skglex._decomposition._tables import ComponentTables, fill_tables, lay_out_tables, table_axes
+from skglex._decomposition._tables import (
+    ComponentTables,
+    fill_tables,
+    lay_out_points,
+    lay_out_tables,
+    table_axes,
+)
 from skglex._leaves import CoalitionWeights
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets
 from skglex.components import Axis
@@ -106,8 +112,40 @@ class ListedComponents:
         ValueError
             The table would be too large.
         """
-        tables = self._tables_with(position, execution)
-        return table_axes(tables, position, self._weights.games.ensemble, names, categories)
+        tables, ensemble = self._tables_with(position, execution), self._weights.games.ensemble
+        axes, cells = table_axes(tables, position, ensemble, names, categories)
+        return axes, tables.table(position, ensemble.n_outputs)[np.ix_(*cells)]
+
+    def axes(
+        self,
+        position: int,
+        names: list[str],
+        categories: Mapping[int, NDArray[Any]],
+        execution: Execution,
+    ) -> tuple[Axis, ...]:
+        """Return the axes of one component's table, which may be too large to compute."""
+        layout = self.layout(execution)
+        if not layout.tabulated[position]:
+            layout = self._lay_out_alone(position, execution)
+        return table_axes(layout, position, self._weights.games.ensemble, names, categories)[0]
+
+    def table_at(
+        self, position: int, points: list[NDArray[np.int64]], execution: Execution
+    ) -> NDArray[np.float64]:
+        """Return one component at combinations of bins: shape (n_points, ..., n_outputs).
+
+        ``points`` are bins of the grid, some along each axis. The table of all bins may be too large to compute.
+        """
+        layout = self.layout(execution)
+        if layout.tabulated[position]:
+            tables, cells = self.tables(execution), []
+            for a, bins in enumerate(points, start=layout.axes(position).start):
+                cells.append(tables.layout.maps[tables.layout.map_ptr[a] :][bins])
+            return tables.table(position, self.n_outputs)[np.ix_(*cells)]
+        distinct, back = zip(*(np.unique(bins, return_inverse=True) for bins in points))
+        alone = lay_out_points(self.index, self._weights, position, list(distinct))
+        filled = fill_tables(alone, self.index, self._weights, execution=execution)
+        return filled.table(position, self.n_outputs)[np.ix_(*back)]
 
     def _tables_with(self, position: int, execution: Execution) -> ComponentTables:
         """Return tables that hold one component at least."""
@@ -120,14 +158,17 @@ class ListedComponents:
                 f"the table of this component would have {size:,.0f} cells ({size / 2**27:,.1f} GiB). Use "
                 "evaluate(X), or train on fewer bins (max_bin)"
             )
-        alone = lay_out_tables(
-            self.index,
-            self._weights,
-            wanted=np.array([position]),
-            max_cells=max(budgets.table_cells, int(size)),
-            execution=execution,
-        )
+        alone = self._lay_out_alone(position, execution)
         return fill_tables(alone, self.index, self._weights, execution=execution)
+
+    def _lay_out_alone(self, position: int, execution: Execution) -> ComponentTables:
+        """Lay out the table of one component, whatever its size, without values."""
+        wanted = np.array([position])
+        # The axes of a table are right even if its number of cells is too large for an integer.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return lay_out_tables(
+                self.index, self._weights, wanted=wanted, max_cells=2**62, execution=execution
+            )
 
     def evaluate(
         self,

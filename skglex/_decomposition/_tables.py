@@ -143,6 +143,38 @@ def lay_out_tables(
     return ComponentTables(tabulated, layout, np.empty(0))
 
 
+def lay_out_points(
+    index: ComponentIndex, weights: CoalitionWeights, component: int, points: list[NDArray[np.int64]]
+) -> ComponentTables:
+    """Lay out a table of one component at some bins of each axis, which are increasing, and one more cell per axis.
+
+    The corner of a leaf's box counts from the first of these bins that is not before it. The last cell along an axis
+    holds the corners after all of them.
+    """
+    n_bins = weights.games.ensemble.grid.n_bins
+    axes = _list_axes(index, weights.games.players)
+    n_axes, n_sets, chosen = len(axes.feature), len(index.sets), np.arange(len(index.sets)) == component
+    size, map_size = np.zeros(n_axes, np.int64), np.zeros(n_axes, np.int64)
+    stride = np.ones(n_axes, np.int64)
+    own = range(axes.ptr[component], axes.ptr[component + 1])
+    for a, bins in zip(own, points):
+        size[a], map_size[a] = len(bins) + 1, n_bins[axes.feature[a]]
+    for a in own[-2::-1]:
+        stride[a] = stride[a + 1] * size[a + 1]
+    maps = [np.searchsorted(bins, np.arange(map_size[a])) for a, bins in zip(own, points)]
+    n_cells = np.where(chosen, np.prod(size[own]), 0)
+    layout = TableLayout(
+        axes,
+        size,
+        stride,
+        np.cumsum(map_size) - map_size,
+        np.concatenate(maps).astype(np.int32),
+        np.zeros(n_sets, np.int64),
+        n_cells,
+    )
+    return ComponentTables(chosen, layout, np.empty(0))
+
+
 def fill_tables(
     tables: ComponentTables,
     index: ComponentIndex,
@@ -191,11 +223,13 @@ def table_axes(
     ensemble: LeafEnsemble,
     names: list[str],
     categories: Mapping[int, NDArray[Any]],
-) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
-    """Return a component's table as users see it: missing last on every axis, categories one by one."""
+) -> tuple[tuple[Axis, ...], list[NDArray[np.int32]]]:
+    """Return the axes of a component's table as users see it, and the cell of the table in each of their bins.
+
+    Missing values are last on every axis, and categories are one by one.
+    """
     grid, layout = ensemble.grid, tables.layout
-    values = tables.table(component, ensemble.n_outputs)
-    axes = []
+    axes, cells_of_axes = [], []
     start = tables.axes(component).start
     for i, used_feature in enumerate(tables.axis_features(component).tolist()):
         n_bins = int(grid.n_bins[used_feature])
@@ -214,9 +248,9 @@ def table_axes(
             last_of_equal = np.append(np.diff(edges) > 0, np.ones(min(len(edges), 1), dtype=bool))
             edges = edges[last_of_equal]
             first = np.concatenate([changes[:1], changes[1:][last_of_equal], [n_bins - 1]])
-        values = np.take(values, cells[first], axis=i)
+        cells_of_axes.append(cells[first])
         axes.append(Axis(names[feature], edges, bool(grid.categorical[used_feature]), len(first) - 1))
-    return tuple(axes), values
+    return tuple(axes), cells_of_axes
 
 
 def _parts(components: NDArray[np.int64]) -> list[NDArray[np.int64]]:

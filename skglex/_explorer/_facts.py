@@ -47,6 +47,7 @@ def model_facts(view: Explained, title: str | None, target: str | None, units: s
         "defaultOutput": 0,
         "margin": {"name": margins[0], "names": margins, "kind": margin_kind(response)},
         "response": response_facts(view, target, units),
+        "oneScale": _has_one_scale(view),
         "intercept": view.intercept.tolist(),
         "combined": None,
     } | _combined_facts(view, target, units)
@@ -85,6 +86,16 @@ def margin_kind(response: Response) -> str:
     """Return whether margins are probabilities or other numbers."""
     own = response.is_classifier and split_link(response.link)[0] in ("identity", "probability", "clip")
     return "probability" if own else "number"
+
+
+def _has_one_scale(view: Explained) -> bool:
+    """Return whether the response is the margin: a mean of leaves that are probabilities, as in forests."""
+    response = view.source.response
+    if response.without_margin is not None or not response.is_classifier or response.targets:
+        return False
+    if response.inverse is not None or split_link(response.link) != ("probability", 1.0):
+        return False
+    return bool((view.decomposition.ensemble.leaf_values.value >= 0).all())
 
 
 def response_facts(view: Explained, target: str | None, units: str | None) -> dict[str, Any] | None:
@@ -169,25 +180,23 @@ def importance_facts(view: Explained, players: NDArray[np.int64], notes: list[st
         return empty
     position = {int(player): i for i, player in enumerate(players)}
     try:
-        listed = view.listed
+        sets, means = view.strongest(None)
     except ValueError as error:
         notes.append(f"The page lists no importances: {error}.")
         return empty
-    means = view.component_means()
-    order = np.argsort(-means.sum(axis=1), kind="stable")
-    if len(order) > _MOST_LISTED:
-        notes.append(f"The {_MOST_LISTED:,} most important of {len(order):,} components are listed.")
-    names = view.component_names(listed)
+    if len(sets) > _MOST_LISTED:
+        notes.append(f"The {_MOST_LISTED:,} most important of {len(sets):,} components are listed.")
+    shown = sets[:_MOST_LISTED]
     importance = [
         {
-            "features": [position[member] for member in listed.sets[i]],
-            "name": names[i],
-            "order": len(listed.sets[i]),
-            "value": means[i].tolist(),
+            "features": [position[member] for member in members],
+            "name": name,
+            "order": len(members),
+            "value": mean.tolist(),
         }
-        for i in order[:_MOST_LISTED].tolist()
+        for members, name, mean in zip(shown, view.set_names(shown), means)
     ]
-    by_order = sum_by_feature_and_order(listed.sets, view.decomposition.n_players, means)
+    by_order = sum_by_feature_and_order(sets, view.decomposition.n_players, means)
     ranked = sorted(position, key=lambda player: -by_order[player].sum())
     return {
         "importance": importance,
@@ -298,7 +307,10 @@ def _classifier_scores(
     classes = np.asarray(getattr(view.estimator, "classes_", response.classes))
     if not np.isin(y, classes).all():
         other = np.setdiff1d(y, classes).tolist()[0]
-        raise ValueError(f"y has the label {other!r}, but the classes of the model are {classes.tolist()}")
+        raise ValueError(
+            f"y has the label {other!r}, but the classes of the model are {classes.tolist()}. Pass the column that the "
+            "model was trained to predict, with these labels"
+        )
     p = np.asarray(response.probabilities(output))
     predicted = classes[np.searchsorted(np.asarray(response.classes), response.predict(output))]
     scores = {"accuracy": metrics.accuracy_score(y, predicted, sample_weight=weight)}

@@ -254,7 +254,11 @@ class Page:
                 f"Components average over {facts['nBackground']:,} background rows. SHAP values, the response scale "
                 f"and removal average over {facts['backgroundRows']:,} of them, which are in the page in bins."
             )
-        if isinstance(self.view.decomposition.weighting, PathDependent) and facts["response"]:
+        if (
+            isinstance(self.view.decomposition.weighting, PathDependent)
+            and facts["response"]
+            and not facts["oneScale"]
+        ):
             notes.append("Explanations on the response scale need weighting='empirical'.")
         if self.view.source.response.without_margin is None and facts["response"] is None:
             link = self.view.source.response.link

@@ -81,6 +81,10 @@ class Budgets:
         Maximum number of players whose coalitions are all computed, for SHAP values on the response scale.
     picture_margins : float
         Mixed rows whose responses a picture of one component needs: some seconds.
+    picture_cells : int
+        Cells of the axes of a picture, over all outputs; axes of more cells are drawn with fewer.
+    coarse_cells : int
+        Cells of the axes of such a picture.
     ebm_cells : int
         Cells of the tables of one explainable boosting machine.
     monotone_cells : int
@@ -133,6 +137,8 @@ class Budgets:
     coalition_margins: int = 1 << 16
     coalition_players: int = 14
     picture_margins: float = 3e8
+    picture_cells: int = 1 << 22
+    coarse_cells: int = 1 << 18
     ebm_cells: int = 1 << 27
     monotone_cells: int = 100_000
     certificate_cells: int = 1 << 22

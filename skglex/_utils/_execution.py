@@ -18,6 +18,8 @@ from skglex.exceptions import SlowComputationWarning
 
 # Seconds before the first estimate of a duration, and the longest duration that needs no warning.
 _FIRST_ESTIMATE, _LONG = 10.0, 60.0
+# Seconds after which the line of a progress bar is drawn again.
+_REDRAW = 0.2
 
 
 class Execution(NamedTuple):
@@ -69,18 +71,23 @@ class Execution(NamedTuple):
             yield from items
             return
         begin, first, warned = time.perf_counter(), 0.0, False
+        drawn = begin
         for i, item in enumerate(items):
             yield item
-            share, seconds = (i + 1) / n, time.perf_counter() - begin
+            now = time.perf_counter()
+            share, seconds = (i + 1) / n, now - begin
             # The first item may take longer than any other, since kernels compile when they are first called.
             first = first or seconds
             total = first + (seconds - first) / max(i, 1) * (n - 1)
             if not warned and seconds - first > _FIRST_ESTIMATE and total > _LONG:
                 warned = True
                 _warn_of_duration(label, total)
-            if self.verbose:
+            # Quick work is not worth a line, and a line that was drawn just now is not drawn again.
+            last = i + 1 == n and drawn > begin
+            if self.verbose and (last or now - drawn >= _REDRAW):
+                drawn = now
                 bar, end = "#" * int(30 * share), "\n" if i + 1 == n else ""
-                sys.stderr.write(f"\r[skglex] {label:<22} [{bar:<30}] {share:4.0%} {seconds:6.1f} s{end}")
+                sys.stderr.write(f"\r[skglex] {label:<24} [{bar:<30}] {share:4.0%} {seconds:6.1f} s{end}")
                 sys.stderr.flush()
 
 
@@ -88,10 +95,17 @@ DEFAULT_EXECUTION = Execution()
 
 
 def _warn_of_duration(label: str, seconds: float) -> None:
+    minutes = round(seconds / 60)
+    if label.startswith("SHAP values"):
+        cheaper = "Fewer rows take less time, and so do a smaller background (n_background) and path-dependent weights"
+    else:
+        cheaper = (
+            "Fewer rows or a lower max_interaction take less time, and so do single components "
+            "(decomposer['a', 'b']) instead of all"
+        )
     warn_user(
-        f"{label}: this will take about {seconds / 60:.0f} minutes in all. Fewer rows or a lower max_interaction take "
-        "less time, and so do single components (decomposer['a', 'b']) instead of all; n_jobs uses more cores, and "
-        "verbose=1 shows the progress",
+        f"{label}: this will take about {'a minute' if minutes < 2 else f'{minutes} minutes'} in all. {cheaper}; "
+        "n_jobs uses more cores, and verbose=1 shows the progress",
         SlowComputationWarning,
     )
 

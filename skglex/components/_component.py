@@ -99,6 +99,9 @@ class ComponentSource(Protocol):
     def values(self, key: Any, X: Any) -> NDArray[np.float64]:
         """Evaluate a component at rows."""
 
+    def axes(self, key: Any) -> tuple[Axis, ...]:
+        """Return the axes of a component's table, also if the table is too large to compute."""
+
     def table(self, key: Any) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         """Return the axes and the values of a component's table."""
 
@@ -165,7 +168,7 @@ class Component:
     @property
     def axes(self) -> tuple[Axis, ...]:
         """Return the axes of ``values``."""
-        return self._table[0]
+        return self._axes
 
     @property
     def edges(self) -> tuple[NDArray[Any], ...]:
@@ -176,6 +179,10 @@ class Component:
     def values(self) -> NDArray[np.float64]:
         """Return the values over the bins."""
         return self._table[1]
+
+    @cached_property
+    def _axes(self) -> tuple[Axis, ...]:
+        return self._source.axes(self._key)
 
     @cached_property
     def _table(self) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:

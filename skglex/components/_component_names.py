@@ -82,5 +82,6 @@ class ComponentNames:
             )
         # Of the name of an interaction, only some parts may be wrong.
         parts = str(item).split(self.separator)
-        unknown = next((part for part in parts if part not in names), item)
-        raise KeyError(f"there is no feature {item!r}. {suggest(unknown, names)}")
+        unknown = next((part for part in parts if part not in names), str(item))
+        feature = repr(item) if unknown == str(item) else f"{unknown!r} (in {item!r})"
+        raise KeyError(f"there is no feature {feature}. {suggest(unknown, names)}")

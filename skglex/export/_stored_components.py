@@ -362,19 +362,20 @@ class StoredComponents:
         edges = self._grid.cuts_of(used)
         return Axis(self.feature_names[position], edges, False, len(edges) + 1)
 
-    def background_weights(self, axis: Axis) -> NDArray[np.float64]:
+    def background_weights(self, axis: Axis | str | int) -> NDArray[np.float64]:
         """Return the share of the background in every bin of an axis.
 
         Parameters
         ----------
-        axis : Axis
-            Axis of a stored component, or an axis from `feature_axis`.
+        axis : Axis, str or int
+            Axis of a stored component. Or a feature, which stands for its `feature_axis`.
 
         Returns
         -------
         ndarray of shape (axis.n_bins,)
             Weight of the background of the decomposer that was saved in each bin; the weights sum to one.
         """
+        axis = axis if isinstance(axis, Axis) else self.feature_axis(axis)
         used = self._used_feature(axis.feature)
         start = int(self._grid.n_bins[:used].sum())
         shares = self._background[start : start + int(self._grid.n_bins[used])]
@@ -498,6 +499,9 @@ class _StoredTables:
     def values(self, key: int, X: Any) -> NDArray[np.float64]:
         columns = self._stored._evaluate(self._stored._check(X), np.array([key]))
         return self._stored._squeeze(columns.T)
+
+    def axes(self, key: int) -> tuple[Axis, ...]:
+        return self._stored._listed.axes(key, [], {}, DEFAULT_EXECUTION)
 
     def table(self, key: int) -> tuple[tuple[Axis, ...], NDArray[np.float64]]:
         axes, values = self._stored._listed.table(key, [], {}, DEFAULT_EXECUTION)

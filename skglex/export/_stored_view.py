@@ -119,6 +119,14 @@ def stored_view(
     decomposition: Any = _StoredDecomposition(listed, intercept, len(groups.names), complete=stored.complete)
     model: Any = fitted
     n_outputs = listed.n_outputs
+
+    def means() -> NDArray[np.float64]:
+        return np.reshape(stored.component_importances_, (-1, n_outputs))
+
+    def strongest(k: int | None) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
+        ranking = np.argsort(-means().sum(axis=1), kind="stable")[:k]
+        return [listed.sets[int(i)] for i in ranking], means()[ranking]
+
     return Explained(
         estimator=stored,
         decomposition=decomposition,
@@ -128,7 +136,8 @@ def stored_view(
         output_labels=stored.outputs,
         max_interaction=None,
         execution=DEFAULT_EXECUTION,
-        component_means=lambda: np.reshape(stored.component_importances_, (-1, n_outputs)),
+        component_means=means,
+        strongest=strongest,
         find=lambda members: (listed, listed.sets.index(tuple(sorted(members)))),
         members=names.members,
         cached=frozenset({"component_importances"}),

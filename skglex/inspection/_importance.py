@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposition import (
     Explained,
+    TooManyComponents,
     explained,
     means_by_feature_and_order,
     shapley_means,
@@ -157,27 +159,22 @@ def feature_importance(
     return as_table({"feature": features, **label_columns(view, "importance", means[ranking])})
 
 
-def _are_known(view: Explained, X: Any, sample_weight: Any) -> bool:
-    """Return whether the importances asked for are those that were computed before, or that were stored."""
-    return X is None and sample_weight is None and "component_importances" in view.cached
-
-
 def _top(
     view: Explained, X: Any, sample_weight: Any, k: int | None
 ) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
     """Return the players and the importances of the k most important components, or of all."""
-    if not _are_known(view, X, sample_weight):
-        return strongest(view.decomposition, view.weighted_rows(X, sample_weight), k, view.execution)
-    means = view.component_means()
-    top = np.argsort(-means.sum(axis=1), kind="stable")[:k]
-    return [view.listed.sets[int(i)] for i in top], means[top]
+    if X is None and sample_weight is None:
+        return view.strongest(k)
+    return strongest(view.decomposition, view.weighted_rows(X, sample_weight), k, view.execution)
 
 
 def _by_feature_and_order(view: Explained, X: Any, sample_weight: Any) -> NDArray[np.float64]:
     """Return the importances of shape (n_features, n_orders, n_outputs); see ``by="feature"`` above."""
-    if _are_known(view, X, sample_weight):
-        return sum_by_feature_and_order(
-            view.listed.sets, view.decomposition.n_players, view.component_means()
-        )
+    if X is None and sample_weight is None:
+        # Too many components have no means of their own to keep.
+        with suppress(TooManyComponents):
+            return sum_by_feature_and_order(
+                view.listed.sets, view.decomposition.n_players, view.component_means()
+            )
     rows = view.weighted_rows(X, sample_weight)
     return means_by_feature_and_order(view.decomposition, rows, view.execution)

@@ -43,9 +43,10 @@ def interaction_strength(
     -------
     pandas.DataFrame, or dict of ndarray if pandas is not installed
         One row per order. If ``max_order`` or ``features`` leave components out, a last row ``remainder`` holds
-        their share. The columns are ``order``, ``n_components`` (None if there are too many to count), ``share``,
-        and ``r2``: the R² of the margin truncated after this order, compared with the model's margin. Several outputs
-        have the columns ``label__share`` and ``label__r2``. Both are NaN if the margin is constant.
+        their share. The columns are ``order``, ``n_components`` (None for the remainder, and for orders with too many
+        to count), ``share``, and ``r2``: the R² of the margin truncated after this order, compared with the model's
+        margin. Several outputs have the columns ``label__share`` and ``label__r2``. Both are NaN if the margin is
+        constant.
 
     See Also
     --------
@@ -78,7 +79,7 @@ def interaction_strength(
         margin = decomposition.margins(bins, view.execution)
         parts = np.concatenate([parts, (margin - intercept - parts.sum(axis=0))[None]])
         labels.append("remainder")
-        counts.append(0)
+        counts.append(None)
     share = weight / weight.sum()
     centred = margin - (margin @ share)[:, None]
     variance = (centred**2) @ share
@@ -90,7 +91,8 @@ def interaction_strength(
     return as_table(
         {
             "order": labels,
-            "n_components": counts,
+            # Beside None, pandas would turn integers into floats.
+            "n_components": np.array(counts, dtype=object) if None in counts else counts,
             **label_columns(view, "share", shares),
             **label_columns(view, "r2", r2),
         }

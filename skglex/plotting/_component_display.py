@@ -20,7 +20,9 @@ class ComponentDisplay(PanelsDisplay):
 
     A main effect becomes a step function. It becomes bars if the feature is categorical or the model splits it into
     few bins. A component of two features becomes a heat map, or one line per level if one of the features has few
-    levels. A component of three features becomes several such panels. Create the display with `from_decomposer`.
+    levels. A component of three features becomes several such panels. If the bins of several features together are
+    more than a picture can show (deep forests), some of them are joined: at quantiles of the background and evenly over
+    its range, with the exact value in the middle of each. Create the display with `from_decomposer`.
 
     Parameters
     ----------
@@ -204,8 +206,8 @@ class ComponentDisplay(PanelsDisplay):
         views = [explained(decomposer) for decomposer in named.values()]
         outputs = [view.output_position(output, "output") for view in views]
         if features is None:
-            strongest = first.strongest_components(len(views[0].listed))
-            features = [component for component in strongest if component.order == 1][:k]
+            strongest, _ = views[0].strongest(None)
+            features = [views[0].features_of(members)[0] for members in strongest if len(members) == 1][:k]
         rows = None if X is None else Rows(first, X)
         panels = [
             make_models_panel(named, feature, outputs, rows=rows, missing=missing)

@@ -149,7 +149,7 @@ class ImportanceDisplay:
         position = None if several else view.output_position(output, "output", scale=scale)
         label = margin_label(view, position, target, units, scale)
         label += ", sum over all outputs" if several else ""
-        sets, means = _response_means(view) if response else (view.listed.sets, view.component_means())
+        sets, means = _response_means(view) if response else view.strongest(None)
         importances = _of_output(means, position)
         if not view.decomposition.complete and view.max_interaction is not None:
             most = view.max_interaction

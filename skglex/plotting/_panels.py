@@ -15,6 +15,7 @@ from skglex._decomposition import (
     cells_of_component,
     cells_of_player,
     component_values,
+    drawable_cells,
     explained,
     response_values,
 )
@@ -107,12 +108,13 @@ _Component = tuple[list[AxisCells], NDArray[np.float64], NDArray[np.float64] | N
 
 
 def _on_margin(decomposer: Any, component: Component, drawn: Rows | None) -> _Component:
-    axes = cells_of_component(decomposer, component)
+    view, axes = explained(decomposer), cells_of_component(decomposer, component)
     _check_number(axes, component.name)
+    axes = drawable_cells(axes, view.n_outputs)
     height = None if drawn is None else component.evaluate(drawn.X)
     if height is not None and height.ndim == 1:
         height = height[:, None]
-    return axes, component_values(explained(decomposer), component, axes), height
+    return axes, component_values(view, component, axes), height
 
 
 def _on_response(decomposer: Any, features: list[str], drawn: Rows | None) -> _Component:
@@ -121,6 +123,9 @@ def _on_response(decomposer: Any, features: list[str], drawn: Rows | None) -> _C
     by_player = [cells_of_player(decomposer, name) for name in features]
     axes = [axis for own in by_player for axis in own]
     _check_number(axes, view.estimator.separator.join(features))
+    axes = drawable_cells(axes, view.source.response.n_responses)
+    of_all = iter(axes)
+    by_player = [[next(of_all) for _ in own] for own in by_player]
     height = None
     if drawn is not None:
         players = tuple(view.groups.names.index(name) for name in features)

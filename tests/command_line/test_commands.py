@@ -7,6 +7,7 @@ import xgboost as xgb
 from numpy.testing import assert_allclose
 
 from skglex import FeatureRemover, GlexDecomposer
+from skglex._command_line._commands import _without_rounding_errors
 from tests.command_line.conftest import CATEGORIES, FEATURES
 
 MODELS = [
@@ -192,6 +193,15 @@ def test_results_without_a_file_fit_the_terminal(run, monkeypatch):
     assert lines[0].split()[-1] == "margin"
     numbers = np.array([line.split() for line in lines[1:]], dtype=float)
     assert_allclose(numbers[:, 1:-1].sum(axis=1), numbers[:, -1], rtol=0, atol=2e-3)  # Four digits are shown.
+
+
+def test_rounding_errors_are_zeros_in_the_terminal():
+    shown = _without_rounding_errors(
+        {"name": ["a", "b"], "x": np.array([1.0, 1e-16]), "y": np.array([-1e-16, 0.0]), "n": np.array([1, 2])}
+    )
+    assert shown["name"] == ["a", "b"]
+    assert shown["x"].tolist() == [1.0, 1e-16]
+    assert shown["y"].tolist() == [0.0, 0.0]
 
 
 def test_summary(run):

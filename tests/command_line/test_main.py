@@ -24,6 +24,7 @@ def test_module(files):
     assert done.stderr.splitlines()[-1].startswith(
         "skglex: error: --keep names 'ID', but rows.csv has no such column"
     )
+    assert "decomposing" not in done.stderr  # The error comes before the work.
 
 
 def test_version(run):

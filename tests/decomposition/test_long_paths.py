@@ -312,7 +312,10 @@ def test_strongest_of_too_many_pairs(chain, weighting, monkeypatch):
     by_order = component_importance(known, by="feature")
     monkeypatch.setattr(budgets, "held_components", 100)
     decomposer = GlexDecomposer(tree, max_components=100, **params).fit(background, sample_weight=weight)
-    with pytest.raises(ValueError, match="the model has 4,851 components, more than max_components=100"):
+    with pytest.raises(
+        ValueError,
+        match=r"the model has 4,851 components, more than max_components=100. Set max_interaction=1 \(",
+    ):
         decomposer.transform(background)
     found = decomposer.strongest_components(150)
     largest = sorted(everything.values(), reverse=True)[:150]

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 import skglex
 from tests.explorer.models import decomposed, fitted_model, people
@@ -251,6 +252,19 @@ def test_each_class_has_its_picture(open_report):
         page.get_by_label("Output").select_option(str(output))
         texts.add(page.text_content("#prediction"))
     assert len(texts) == 3
+
+
+def test_a_forest_has_one_scale(open_report):
+    """Its margin is the probability, so there is nothing to choose, and components average over all rows."""
+    X, y = people(200, 1)
+    forest = RandomForestClassifier(4, max_depth=3, random_state=0).fit(X[["age"]].fillna(0), y > 0)
+    opened = open_report(lambda: skglex.report(forest, X[["age"]].fillna(0), y > 0, path=None))
+    assert "Scale" not in opened.locator("#switches").inner_text()
+    for fragment in ("view=components", "view=rows&scale=response", "view=guide"):
+        go(opened, fragment)
+        assert opened.evaluate("explorer.scale()") == "margin"
+    assert "Scale:" not in opened.locator("main").inner_text()
+    opened.close()
 
 
 def test_links_work_inside_a_notebook(chromium, tmp_path):

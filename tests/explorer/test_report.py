@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest, StackingClassifier, StackingRegressor, VotingClassifier
@@ -19,7 +21,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
 import skglex
-from skglex import FeatureRemover, GlexDecomposer
+from skglex import FeatureRemover, GlexDecomposer, RandomPlantedForestClassifier
+from skglex._utils import budgets
 from skglex.export import load_components, save_components
 from skglex.inspection import feature_importance, interaction_strength, response_components
 from tests.explorer.engine import ask, send_rows
@@ -295,6 +298,32 @@ def test_what_has_no_report(rows, model, tmp_path):
         skglex.report(load_components(file or tmp_path / "components.npz"), X, path=None)
     with pytest.raises(ValueError, match="the classes of the model are"):
         skglex.report(DecisionTreeClassifier(max_depth=2).fit(X, y > 0), X, np.array(["x"] * 400), path=None)
+
+
+def test_which_models_have_one_scale(rows):
+    """Only where the response is the margin to the bit is there nothing to choose."""
+    X, y = rows
+    models = {
+        DecisionTreeClassifier(max_depth=2): True,
+        XGBClassifier(n_estimators=2): False,
+        RandomPlantedForestClassifier(2, random_state=0): False,
+        DecisionTreeRegressor(max_depth=2): False,
+    }
+    for model, one_scale in models.items():
+        target = y > 0 if is_classifier(model) else y
+        report = skglex.report(model.fit(X, target), X, path=None)
+        assert payload_of(report)["facts"]["oneScale"] == one_scale
+
+
+def test_importances_of_too_many_components(rows, monkeypatch):
+    X, y = rows
+    model = XGBRegressor(n_estimators=5).fit(X, y)
+    expected = payload_of(skglex.report(model, X, path=None))
+    monkeypatch.setattr(budgets, "held_components", 3)
+    few = payload_of(skglex.report(GlexDecomposer(model, max_components=3).fit(X), X, path=None))
+    for found, same in zip(few["facts"]["importance"], expected["facts"]["importance"], strict=True):
+        assert found["features"] == same["features"]
+        assert_allclose(found["value"], same["value"], rtol=1e-12)
 
 
 def test_combined_models_are_explained_by_their_response(rows, open_report):

@@ -165,6 +165,8 @@ def test_axes_and_background(tmp_path):
         axis, own = stored.feature_axis(name), decomposer.feature_axis(name)
         assert_array_equal(axis.edges, own.edges)
         assert_allclose(stored.background_weights(axis), decomposer.background_weights(own), atol=1e-15)
+        assert_array_equal(stored.background_weights(name), stored.background_weights(axis))
+        assert_array_equal(decomposer.background_weights(name), decomposer.background_weights(own))
         for component in stored:
             for axis in component.axes:
                 assert_allclose(

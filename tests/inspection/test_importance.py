@@ -9,6 +9,8 @@ import xgboost as xgb
 from numpy.testing import assert_allclose
 
 from skglex import GlexDecomposer
+from skglex._decomposition import _importance
+from skglex._utils import budgets
 from skglex.inspection import (
     component_importance,
     feature_importance,
@@ -128,6 +130,7 @@ def test_remainder_has_a_row_of_its_own():
     full = GlexDecomposer(MODEL, max_interaction=None).fit(X)
     strength = interaction_strength(dec, max_order=2)
     assert strength["order"].tolist() == [1, 2, "remainder"]
+    assert strength["n_components"].tolist() == [4, 6, None]
     assert_allclose(strength["share"][:2], interaction_strength(full)["share"][:2])
     assert strength["share"].sum() == pytest.approx(1)
     assert strength["r2"].iloc[-1] == pytest.approx(1)
@@ -193,3 +196,26 @@ def test_too_many_components():
     few, whole = GlexDecomposer(MODEL, max_components=3).fit(X), GlexDecomposer(MODEL).fit(X)
     for function in (component_importance, feature_importance, interaction_strength):
         assert function(few).equals(function(whole))
+
+
+def test_streamed_components_are_averaged_once(monkeypatch):
+    """Without tables an importance costs a pass over all leaves, so it is computed once for all functions."""
+    monkeypatch.setattr(budgets, "table_cells", 20)
+    expected = component_importance(GlexDecomposer(MODEL, max_interaction=None).fit(X), X)
+    dec = GlexDecomposer(MODEL, max_interaction=None).fit(X)
+    strongest = dec.strongest_components(3)
+    assert [c.name for c in strongest] == expected["component"][:3].tolist()
+    averaged = []
+    average = _importance.average_streamed
+
+    def count(listed, background, *, chosen, **options):
+        averaged.extend(chosen.tolist())
+        return average(listed, background, chosen=chosen, **options)
+
+    monkeypatch.setattr(_importance, "average_streamed", count)
+    table = component_importance(dec, k=5)
+    assert_allclose(table["importance"], expected["importance"][:5], rtol=1e-12)
+    assert_allclose(np.sort(dec.component_importances_)[::-1], expected["importance"], rtol=1e-12)
+    by_order = component_importance(dec, by="order")["importance"]
+    assert_allclose(by_order, expected.groupby("order")["importance"].sum(), rtol=1e-12)
+    assert not averaged

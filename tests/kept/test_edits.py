@@ -150,7 +150,7 @@ def test_categories():
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (Edit("scale", "x0:x9", factor=1), r"there is no feature 'x0:x9'"),
+        (Edit("scale", "x0:x9", factor=1), r"there is no feature 'x9' \(in 'x0:x9'\)"),
         (
             Edit("scale", "x0", factor="big"),
             r"Edit\('scale', 'x0', factor='big'\): factor must be a finite number",

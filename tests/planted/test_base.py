@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skglex import GlexDecomposer, RandomPlantedForestClassifier, RandomPlantedForestRegressor
+from skglex._utils import _execution
 
 # Without numba, the random number generator warns about its arithmetic modulo 2**64.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -124,7 +125,8 @@ def test_warm_start_with_another_target_raises(interaction):
         classifier.fit(X, np.digitize(y, [-1, 1]))
 
 
-def test_verbose_reports_progress(capsys, interaction):
+def test_verbose_reports_progress(capsys, interaction, monkeypatch):
+    monkeypatch.setattr(_execution, "_REDRAW", 0)
     X, y = interaction(50)
     RandomPlantedForestRegressor(3, verbose=1).fit(X, y)
     assert "growing" in capsys.readouterr().err

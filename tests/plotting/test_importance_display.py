@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skglex import GlexDecomposer
+from skglex._utils import budgets
 from skglex.plotting import ImportanceDisplay
 from tests.support.small_models import MODEL, X
 
@@ -34,6 +35,17 @@ def test_importance_by_order(bike, bike_X):
         assert bar.get_x() == pytest.approx(display.heights[feature, :column].sum())
     shap = display.ax_.containers[-1][feature].get_width()
     assert shap == pytest.approx(np.abs(bike.shap_values(X)[:, 4]).mean())
+
+
+def test_importance_of_too_many_components(monkeypatch):
+    """Main effects and pairs that are too many to list still have bars."""
+    whole = GlexDecomposer(MODEL).fit(X)
+    monkeypatch.setattr(budgets, "held_components", 3)
+    few = GlexDecomposer(MODEL, max_components=3).fit(X)
+    for kind in ("component", "order"):
+        displays = [ImportanceDisplay.from_decomposer(d, kind, k=4) for d in (few, whole)]
+        assert displays[0].names == displays[1].names
+        np.testing.assert_allclose(displays[0].heights, displays[1].heights, rtol=1e-12)
 
 
 def test_importance_of_classes(mixed):

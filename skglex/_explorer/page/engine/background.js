@@ -31,7 +31,7 @@ class BackgroundRows {
     const { leafPtr, nLeaves } = this.leaves;
     for (let l = 0; l < nLeaves; l++) {
       if (leafPtr[l + 1] - leafPtr[l] > MOST_MASK_BITS) {
-        throw new NotInPage(`A path of this model has more than ${MOST_MASK_BITS} features, too many for this page`);
+        throw new NotInPage(`A path of this model has more than ${MOST_MASK_BITS} features, too many for this page. Python has these numbers`);
       }
     }
   }

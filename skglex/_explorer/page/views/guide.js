@@ -14,7 +14,7 @@ function guideView(page) {
     ["Background rows", "The rows that stand for the average: whatever is not known is averaged over them."],
     ["Partial dependence", "The mean prediction if every row had one value of a feature and kept all its other values."],
   ];
-  if (facts.response) {
+  if (facts.response && !facts.oneScale) {
     words.push([`Scale: ${margin}`, "The sum that the trees make. Components and SHAP values add up on it."]);
     words.push([`Scale: ${page.unit("response").name}`, "What the model says in the end. On this scale, effects depend more on where a row stands."]);
   }

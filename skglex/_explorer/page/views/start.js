@@ -7,7 +7,7 @@ function headerSwitches(page) {
   if (facts.outputs.length > 1) {
     controls.push({ key: "output", ...pickList("Output", facts.outputs.map((text, o) => ({ value: o, text })), (value) => state.set({ output: value })) });
   }
-  if (facts.response) {
+  if (facts.response && !facts.oneScale) {
     const wordOf = (described) => (described.kind === "probability" ? "probability" : described.scaleName ?? described.name);
     controls.push({ key: "scale", ...switchControl("Scale", [
       { value: "margin", text: capitalize(marginWord(facts)) },
@@ -59,7 +59,7 @@ function navigation(page, views) {
 
 /** Return the scale that is shown first: the response, where the page can explain it. */
 function firstScale(model) {
-  return model.facts.response && model.background && model.facts.weighting !== "path_dependent" ? "response" : "margin";
+  return model.facts.response && !model.facts.oneScale && model.background && model.facts.weighting !== "path_dependent" ? "response" : "margin";
 }
 
 /** Show the model. */

@@ -54,9 +54,9 @@ class Page {
     return output >= 0 && output < this.facts.outputs.length ? output : 0;
   }
 
-  /** Return the chosen scale; models without a response of its own have only the margin. */
+  /** Return the chosen scale; models whose response is their margin, or has no formula, have only the margin. */
   scale() {
-    return this.facts.response && this.state.get("scale") === "response" ? "response" : "margin";
+    return this.facts.response && !this.facts.oneScale && this.state.get("scale") === "response" ? "response" : "margin";
   }
 
   /** Return how numbers of a scale are written, by default of the chosen one. */

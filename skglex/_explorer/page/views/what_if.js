@@ -94,7 +94,7 @@ function showVerdict(page, place, dial, original, edited) {
   const unit = page.unit(scale);
   const [before, now] = [original.bins, edited.bins].map((bins) => page.predict(bins, scale));
   const isChanged = edited.changed.size > 0;
-  const margin = page.facts.response ? `${page.unit("margin").name} ${page.unit("margin").write(page.predict(edited.bins, "margin"))}` : null;
+  const margin = page.facts.response && !page.facts.oneScale ? `${page.unit("margin").name} ${page.unit("margin").write(page.predict(edited.bins, "margin"))}` : null;
   const actual = original.i !== null && page.model.rows.y ? actualText(page, original.i) : null;
   fill(place,
     element("div", { "aria-live": "polite" },
