@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 from threading import Lock
 from typing import Any
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
 from skglex._decomposition._streaming import add_streamed, by_path_set
-from skglex._decomposition._sweeps import add_swept, swept
+from skglex._decomposition._sweeps import sweeper, swept
 from skglex._decomposition._table_or_stream import warn_of_streaming
 from skglex._decomposition._tables import (
     ComponentTables,
@@ -91,12 +91,19 @@ class ListedComponents:
 
     def tables(self, execution: Execution) -> ComponentTables:
         """Return the components' tables, which the first call computes; threads that share this object wait for it."""
+        return self._fill_once(execution)[0]
+
+    def _fill_once(
+        self, execution: Execution, also: Callable[..., None] | None = None
+    ) -> tuple[ComponentTables, bool]:
+        """Return the tables, and whether this call filled them, and let ``also`` have the weights (`fill_tables`)."""
         if self._tables is None:
             with self._filling:
                 if self._tables is None:
                     layout = self.layout(execution)
-                    self._tables = fill_tables(layout, self.index, self._weights, execution=execution)
-        return self._tables
+                    self._tables = fill_tables(layout, self.index, self._weights, execution, also)
+                    return self._tables, True
+        return self._tables, False
 
     def table(
         self,
@@ -179,22 +186,26 @@ class ListedComponents:
     ) -> None:
         """Write the chosen components: the i-th of output o to row ``o * (len(out) / n_outputs) + i`` of ``out``."""
         layout = self.layout(execution)
-        by_table = layout.tabulated[chosen]
-        column = np.arange(len(chosen))
+        column, by_table = np.arange(len(chosen)), layout.tabulated[chosen]
+        if by_table.all():
+            self.tables(execution).look_up(bins, chosen, column, self.n_outputs, out, execution)
+            return
+        for o in range(self.n_outputs):
+            out[o * (len(out) // self.n_outputs) + column[~by_table]] = 0
+        axes = layout.layout.axes
+        by_sweep = ~by_table & swept(self.index, axes, bins.shape[1])[chosen]
+        sweep = None
+        if by_sweep.any():
+            some = chosen[by_sweep], column[by_sweep]
+            sweep = sweeper(self.index, axes, self._weights, *some, bins, out, execution)
+        has_swept = False
         if by_table.any():
-            tables = self.tables(execution)
+            tables, has_swept = self._fill_once(execution, sweep)
             tables.look_up(bins, chosen[by_table], column[by_table], self.n_outputs, out, execution)
-        if not by_table.all():
-            streamed = column[~by_table]
-            step = len(out) // self.n_outputs
-            for o in range(self.n_outputs):
-                out[o * step + streamed] = 0
-            axes = layout.layout.axes
-            by_sweep = ~by_table & swept(self.index, axes, bins.shape[1])[chosen]
-            if by_sweep.any():
-                some = chosen[by_sweep], column[by_sweep]
-                add_swept(self.index, axes, self._weights, *some, bins, out, execution)
-            by_leaf = ~by_table & ~by_sweep
-            if by_leaf.any():
-                components = by_path_set(self.index, chosen[by_leaf], column[by_leaf])
-                add_streamed(components, self._weights, bins, out, execution=execution)
+        if sweep is not None and not has_swept:
+            for leaves, coalitions in self._weights.chunks(execution=execution):
+                sweep(leaves, coalitions)
+        by_leaf = ~by_table & ~by_sweep
+        if by_leaf.any():
+            components = by_path_set(self.index, chosen[by_leaf], column[by_leaf])
+            add_streamed(components, self._weights, bins, out, execution=execution)

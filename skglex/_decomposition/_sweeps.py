@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
 from skglex._decomposition._tables import events_of, leaves_by_path_set
-from skglex._kernels.arguments import Axes
+from skglex._kernels.arguments import Axes, CoalitionArrays
 from skglex._kernels.sweeps import sweep_pairs
 from skglex._leaves import CoalitionWeights
 from skglex._utils import DEFAULT_EXECUTION, Execution
@@ -24,7 +25,7 @@ def swept(index: ComponentIndex, axes: Axes, n_rows: int) -> NDArray[np.bool_]:
     return np.asarray((np.diff(axes.ptr) == 2) & (order == 2) & (n_rows >= _ROWS))
 
 
-def add_swept(
+def sweeper(
     index: ComponentIndex,
     axes: Axes,
     weights: CoalitionWeights,
@@ -33,8 +34,11 @@ def add_swept(
     bins: NDArray[np.unsignedinteger],
     out: NDArray[Any],
     execution: Execution = DEFAULT_EXECUTION,
-) -> None:
-    """Add the components ``chosen`` to the rows ``column`` of each output's block of ``out``."""
+) -> Callable[[NDArray[np.int64], CoalitionArrays], None]:
+    """Return a function that adds the terms of some leaves, given their weights, to the components ``chosen``.
+
+    These have the rows ``column`` of each output's block of ``out``.
+    """
     ensemble, players = weights.games.ensemble, weights.games.players
     events = events_of(ensemble)
     features = np.zeros((len(index.sets), 2), np.int64)
@@ -43,8 +47,11 @@ def add_swept(
     step = np.full(len(chosen), len(out) // ensemble.n_outputs)
     items = np.column_stack([chosen, column, step])
     leaf_arrays = ensemble.paths, players.arrays, ensemble.conditions.feature, ensemble.leaf_values
-    for leaves, coalitions in weights.chunks(execution=execution):
+
+    def sweep(leaves: NDArray[np.int64], coalitions: CoalitionArrays) -> None:
         path_set_leaves = leaves_by_path_set(index, leaves)
         args = bins, features, index.sources, path_set_leaves, *leaf_arrays, coalitions, events
         tasks = [(*args, items[i : i + 1], out) for i in range(len(items))]
         execution.run(sweep_pairs, tasks, label="components, pairs")
+
+    return sweep

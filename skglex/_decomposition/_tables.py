@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
 from skglex._decomposition._table_or_stream import choose_tables
-from skglex._kernels.arguments import Axes, Events, PairsOfPathSets, PathSetItems, TableLayout
+from skglex._kernels.arguments import (
+    Axes,
+    CoalitionArrays,
+    Events,
+    PairsOfPathSets,
+    PathSetItems,
+    TableLayout,
+)
 from skglex._kernels.component_tables import (
     add_corners,
     add_main_corners,
@@ -180,8 +187,12 @@ def fill_tables(
     index: ComponentIndex,
     weights: CoalitionWeights,
     execution: Execution = DEFAULT_EXECUTION,
+    also: Callable[[NDArray[np.int64], CoalitionArrays], None] | None = None,
 ) -> ComponentTables:
-    """Compute the values: add every leaf at the corners of its boxes, then sum along the axes."""
+    """Compute the values: add every leaf at the corners of its boxes, then sum along the axes.
+
+    ``also`` is called with some leaves and their weights, until all leaves had their turn: making weights takes long.
+    """
     games, layout = weights.games, tables.layout
     ensemble, n_outputs = games.ensemble, games.ensemble.n_outputs
     tables = replace(tables, values=np.zeros(int(layout.n_cells.sum()) * n_outputs))
@@ -207,6 +218,8 @@ def fill_tables(
                 [(*of_others, *terms, part, tables.values) for part in _parts(others)],
                 label="component tables",
             )
+        if also is not None:
+            also(leaves, coalitions)
     execution.run(
         sum_corners,
         [
