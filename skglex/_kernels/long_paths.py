@@ -173,7 +173,7 @@ def add_shapley_by_quadrature(
     while i < leaves.shape[0]:
         leaf = leaves[i]
         k = players.n_players[leaf]
-        by_sums = sums_are_cheaper(k, n_rows, quadrature_cost(k, n_rows, layout.pairs), layout.pairs)
+        by_sums = sums_are_cheaper(k, n_rows, quadrature_cost(k, n_rows, layout.pairs), 0.0, layout.pairs)
         if by_sums:
             n_leaves, n_features, n_cluster, size = grow_cluster(
                 leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
@@ -267,7 +267,8 @@ def add_shapley_by_comparison(
     while i < leaves.shape[0]:
         leaf = leaves[i]
         k = players.n_players[leaf]
-        by_sums = sums_are_cheaper(k, n_rows, comparison_cost(k, n_background), layout.pairs)
+        per_pattern, once = comparison_cost(k, n_background)
+        by_sums = sums_are_cheaper(k, n_rows, per_pattern, once, layout.pairs)
         if by_sums:
             n_leaves, n_features, n_cluster, size = grow_cluster(
                 leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space

@@ -11,7 +11,7 @@ order in which they will be closed, the last one first.
 import numpy as np
 
 from skglex._kernels.arguments import OpenConditions, OpenSums
-from skglex._kernels.compilation import helper, kernel
+from skglex._kernels.compilation import helper, inlined, kernel
 
 
 @helper
@@ -45,7 +45,7 @@ def _open(c, last_leaf, n_kept, n_open, condition_feature, events, opened):
     opened.holds[q], opened.first[q], opened.last[q] = 1.0 if holds else 0.0, first + holds, last
 
 
-@helper
+@inlined
 def _write_pair(one, other, none, of_i, of_j, of_both, opened, events, layout, table):
     """Add the corners of a pair of conditions to its table."""
     i, j = one, other

@@ -17,23 +17,30 @@ from skglex._kernels.subsets import sum_over_subsets
 MOST_PLAYERS = 22
 # Nanoseconds: of an entry of a table and each of its players, of the entry itself, and of a pattern of a row beside one
 # of the background.
-_ENTRY, _FILL, _COMPARISON = 0.12, 1.0, 2.0
+_ENTRY, _FILL, _COMPARISON, _PATTERN = 0.12, 1.0, 2.0, 3.0
 
 
 @helper
-def sums_are_cheaper(k, n_rows, other_cost, pairs):
-    """Return whether tables of a game of k players are cheaper than ``other_cost`` for each pattern of a row."""
+def sums_are_cheaper(k, n_rows, per_pattern, once, pairs):
+    """Return whether tables of a game of k players are cheaper than another way.
+
+    It costs ``per_pattern`` nanoseconds for each pattern of a row, and takes ``once`` nanoseconds more than tables to
+    prepare.
+    """
     if k > MOST_PLAYERS:
         return False
     size = 2.0**k
     tables = (4.0 if pairs else 3.0) * size * (k * _ENTRY + _FILL)
-    return tables < min(float(n_rows), size) * other_cost
+    return tables < min(float(n_rows), size) * per_pattern + once
 
 
 @helper
 def comparison_cost(k, n_background):
-    """Estimate the cost of one pattern beside all patterns of the background."""
-    return min(float(n_background), 2.0**k) * _COMPARISON
+    """Estimate the cost of one pattern beside all patterns of the background, and of finding these for one leaf.
+
+    In a cluster, the background is counted once for many leaves.
+    """
+    return min(float(n_background), 2.0**k) * _COMPARISON, _PATTERN * n_background
 
 
 @helper

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 _ROWS_TO_COUNT, _MOST_STATES = 1536, 1 << 12
 # Most players of a leaf that shares a cluster with others.
 _SHARING_PLAYERS = 12
-# Nanoseconds that a background row takes to pass a node beside an explained row.
-_STEP = 5.0
 # Nanoseconds that it takes to pass a node with other background rows, and that each leaf takes.
 _WALK, _WALK_LEAF = 3.0, 1000.0
 # Nanoseconds that it takes in the bit sets of a condition of a leaf.
@@ -273,7 +271,8 @@ class Empirical:
         by_leaf = _cost_by_leaf(games.players.n_players, n_rows, background.n_rows)
         if games.players.largest > MASK_BITS:  # There is no other way.
             by_leaf = np.inf
-        if not n_rows or n_pairs * _STEP > by_leaf or (packed := margins.packed) is None:
+        step = _step_cost(background.n_rows)
+        if not n_rows or n_pairs * step > by_leaf or (packed := margins.packed) is None:
             return None
         inverse = inverse_binomials(games.players.largest)
         model, depth = (packed.trees, games.players.player_of_feature), int(packed.depth.max(initial=0))
@@ -291,7 +290,7 @@ class Empirical:
                 "rows, or set n_background"
             )
         args = *model, BackgroundRows(background.bins, self._share, inverse), depth
-        return (add_shapley_by_walks, args) if n_steps * _STEP < by_leaf else None
+        return (add_shapley_by_walks, args) if n_steps * step < by_leaf else None
 
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
         """Do nothing: the background is part of every copy."""
@@ -315,8 +314,18 @@ def _split_trees(wanted: RankedSubsets) -> list[RankedSubsets]:
     return [wanted._replace(leaves=wanted.leaves[a:b]) for a, b in chunks]
 
 
+def _step_cost(n_background: int) -> float:
+    """Estimate the nanoseconds that a background row takes to pass a node beside an explained row.
+
+    Alone it takes more than among many.
+    """
+    return 6.0 + 120.0 / float(np.sqrt(max(n_background, 1)))
+
+
 def _cost_by_leaf(n_players: NDArray[np.int64], n_rows: int, n_background: int) -> float:
-    """Estimate the nanoseconds of solving all leaves in clusters."""
+    """Estimate the nanoseconds of solving all leaves, in clusters or pattern against pattern."""
     size = 2.0 ** np.minimum(n_players, MOST_PLAYERS)
-    rows = min(n_rows, 500) * (n_players + 1.0) + 0.6 * n_background
-    return float((1500.0 + size * (0.4 * n_players + 3.0) + rows).sum())
+    counting = np.where(n_players <= _SHARING_PLAYERS, 0.6, 3.0) * n_background
+    by_sums = size * (0.4 * n_players + 3.0) + counting + min(n_rows, 500) * (n_players + 1.0)
+    patterns = np.minimum(float(n_rows), size) * np.minimum(float(n_background), size)
+    return float((1500.0 + np.minimum(by_sums, 2.0 * patterns + 3.0 * n_background)).sum())

@@ -430,7 +430,7 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time, monkeypa
             solve = sums._weights.weighting.shapley_kernel(sums._games, leaves, bins.shape[1])
             sums._add_anew(*solve, leaves, bins, part, DEFAULT_EXECUTION)
             if rows_at_a_time == 1 and weighting == "empirical":
-                monkeypatch.setattr(_empirical, "_STEP", 0.0)
+                monkeypatch.setattr(_empirical, "_step_cost", lambda n: 0.0)
                 walk = sums._weights.weighting.shapley_walks(
                     sums._games, decomposition.margins, bins, sums._layout
                 )
@@ -615,7 +615,7 @@ def test_walks_of_leaves_with_many_values(monkeypatch):
     monkeypatch.setattr(budgets, "kept_table_size", 0)
     found = []
     for step in (0.0, np.inf):
-        monkeypatch.setattr(_empirical, "_STEP", step)
+        monkeypatch.setattr(_empirical, "_step_cost", lambda n, step=step: step)
         found.append(GlexDecomposer(forest, max_interaction=None).fit(X[:15]).shap_values(X))
     assert_allclose(*found, rtol=0, atol=1e-12)
 
