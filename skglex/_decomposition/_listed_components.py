@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
 from skglex._decomposition._streaming import add_streamed, by_path_set
-from skglex._decomposition._sweeps import sweeper, swept
+from skglex._decomposition._sweeps import PairsOfRows, swept
 from skglex._decomposition._table_or_stream import warn_of_streaming
 from skglex._decomposition._tables import (
     ComponentTables,
@@ -150,7 +150,8 @@ class ListedComponents:
                 cells.append(tables.layout.maps[tables.layout.map_ptr[a] :][bins])
             return tables.table(position, self.n_outputs)[np.ix_(*cells)]
         distinct, back = zip(*(np.unique(bins, return_inverse=True) for bins in points))
-        alone = lay_out_points(self.index, self._weights, position, list(distinct))
+        at = dict(zip(layout.axis_features(position).tolist(), distinct))
+        alone = lay_out_points(self.index, self._weights, layout.layout.axes, np.array([position]), at)
         filled = fill_tables(alone, self.index, self._weights, execution=execution)
         return filled.table(position, self.n_outputs)[np.ix_(*back)]
 
@@ -192,20 +193,19 @@ class ListedComponents:
             return
         for o in range(self.n_outputs):
             out[o * (len(out) // self.n_outputs) + column[~by_table]] = 0
-        axes = layout.layout.axes
-        by_sweep = ~by_table & swept(self.index, axes, bins.shape[1])[chosen]
-        sweep = None
-        if by_sweep.any():
-            some = chosen[by_sweep], column[by_sweep]
-            sweep = sweeper(self.index, axes, self._weights, *some, bins, out, execution)
-        has_swept = False
+        by_pair = ~by_table & swept(self.index, layout.layout.axes, bins.shape[1])[chosen]
+        pairs, has_pairs = None, False
+        if by_pair.any():
+            some = chosen[by_pair], column[by_pair]
+            pairs = PairsOfRows(self.index, layout.layout.axes, self._weights, *some, bins, out, execution)
         if by_table.any():
-            tables, has_swept = self._fill_once(execution, sweep)
+            tables, has_pairs = self._fill_once(execution, pairs.add if pairs else None)
             tables.look_up(bins, chosen[by_table], column[by_table], self.n_outputs, out, execution)
-        if sweep is not None and not has_swept:
-            for leaves, coalitions in self._weights.chunks(execution=execution):
-                sweep(leaves, coalitions)
-        by_leaf = ~by_table & ~by_sweep
+        if pairs is not None:
+            for leaves, coalitions in () if has_pairs else self._weights.chunks(execution=execution):
+                pairs.add(leaves, coalitions)
+            pairs.finish()
+        by_leaf = ~by_table & ~by_pair
         if by_leaf.any():
             components = by_path_set(self.index, chosen[by_leaf], column[by_leaf])
             add_streamed(components, self._weights, bins, out, execution=execution)

@@ -151,35 +151,98 @@ def lay_out_tables(
 
 
 def lay_out_points(
-    index: ComponentIndex, weights: CoalitionWeights, component: int, points: list[NDArray[np.int64]]
+    index: ComponentIndex,
+    weights: CoalitionWeights,
+    axes: Axes,
+    chosen: NDArray[np.int64],
+    points: Mapping[int, NDArray[np.int64]],
 ) -> ComponentTables:
-    """Lay out a table of one component at some bins of each axis, which are increasing, and one more cell per axis.
+    """Lay out tables of the chosen components at some bins of their features, and one more cell per axis.
 
     The corner of a leaf's box counts from the first of these bins that is not before it. The last cell along an axis
     holds the corners after all of them.
+
+    Parameters
+    ----------
+    index : ComponentIndex
+    weights : CoalitionWeights
+    axes : Axes
+    chosen : ndarray of int64
+    points : mapping of int to ndarray of int64
+        Increasing bins of each used_feature of these components.
     """
     n_bins = weights.games.ensemble.grid.n_bins
-    axes = _list_axes(index, weights.games.players)
-    n_axes, n_sets, chosen = len(axes.feature), len(index.sets), np.arange(len(index.sets)) == component
-    size, map_size = np.zeros(n_axes, np.int64), np.zeros(n_axes, np.int64)
-    stride = np.ones(n_axes, np.int64)
-    own = range(axes.ptr[component], axes.ptr[component + 1])
-    for a, bins in zip(own, points):
-        size[a], map_size[a] = len(bins) + 1, n_bins[axes.feature[a]]
-    for a in own[-2::-1]:
-        stride[a] = stride[a + 1] * size[a + 1]
-    maps = [np.searchsorted(bins, np.arange(map_size[a])) for a, bins in zip(own, points)]
-    n_cells = np.where(chosen, np.prod(size[own]), 0)
-    layout = TableLayout(
-        axes,
-        size,
-        stride,
-        np.cumsum(map_size) - map_size,
-        np.concatenate(maps).astype(np.int32),
-        np.zeros(n_sets, np.int64),
-        n_cells,
-    )
-    return ComponentTables(chosen, layout, np.empty(0))
+    n_axes, n_sets = len(axes.feature), len(index.sets)
+    size, stride, map_ptr = np.zeros(n_axes, np.int64), np.ones(n_axes, np.int64), np.zeros(n_axes, np.int64)
+    maps = {s: np.searchsorted(bins, np.arange(n_bins[s])).astype(np.int32) for s, bins in points.items()}
+    start = dict(zip(maps, np.cumsum([0, *map(len, maps.values())]).tolist()))
+    n_cells = np.zeros(n_sets, np.int64)
+    for c in chosen.tolist():
+        own = range(axes.ptr[c], axes.ptr[c + 1])
+        for a in own:
+            size[a], map_ptr[a] = len(points[axes.feature[a]]) + 1, start[axes.feature[a]]
+        for a in own[-2::-1]:
+            stride[a] = stride[a + 1] * size[a + 1]
+        n_cells[c] = np.prod(size[own])
+    n_values = n_cells * weights.games.ensemble.n_outputs
+    flat = np.concatenate([*maps.values(), np.empty(0, np.int32)])
+    layout = TableLayout(axes, size, stride, map_ptr, flat, np.cumsum(n_values) - n_values, n_cells)
+    return ComponentTables(n_cells > 0, layout, np.empty(0))
+
+
+class TableFilling:
+    """Compute the values of tables: add every leaf at the corners of its boxes, then sum along the axes.
+
+    Parameters
+    ----------
+    tables : ComponentTables
+        Laid out, without values.
+    index : ComponentIndex
+    weights : CoalitionWeights
+    execution : Execution
+    """
+
+    def __init__(
+        self, tables: ComponentTables, index: ComponentIndex, weights: CoalitionWeights, execution: Execution
+    ) -> None:
+        self._index, self._ensemble, self._execution = index, weights.games.ensemble, execution
+        self._players, layout = weights.games.players.arrays, tables.layout
+        self._tables = replace(tables, values=np.zeros(int(layout.n_cells.sum()) * self._ensemble.n_outputs))
+        self._chosen, self._events = np.flatnonzero(tables.tabulated), events_of(self._ensemble)
+        main, self._pairs, self._others = _by_kind(index, layout.axes, self._chosen)
+        self._main = np.full(len(self._ensemble.grid.features), -1)
+        self._main[layout.axes.feature[layout.axes.ptr[main]]] = main
+        self._located = _pairs_of_path_sets(index, layout, self._pairs)
+        self._most_events = int(np.diff(self._events.ptr).max(initial=0))
+        self._shares = _shares(index, self._pairs, execution.n_threads)
+
+    def add(self, leaves: NDArray[np.int64], coalitions: CoalitionArrays) -> None:
+        """Add some leaves, given their weights."""
+        ensemble, layout, values = self._ensemble, self._tables.layout, self._tables.values
+        paths, players, feature = ensemble.paths, self._players, ensemble.conditions.feature
+        terms = ensemble.leaf_values, coalitions, self._events
+        if (self._main >= 0).any():
+            of_main = leaves, paths, players.position, feature, *terms, self._main, layout
+            self._execution.run(add_main_corners, [(*of_main, values)])
+        if len(self._pairs):
+            of_pairs = leaves, paths, players, self._located, *terms, self._most_events
+            self._execution.run(add_pair_corners, [(*of_pairs, *share, values) for share in self._shares])
+        if len(self._others):
+            by_path_set = leaves_by_path_set(self._index, leaves)
+            of_others = layout, self._index.sources, by_path_set, paths, players, feature
+            self._execution.run(
+                add_corners,
+                [(*of_others, *terms, part, values) for part in _parts(self._others)],
+                label="component tables",
+            )
+
+    def finish(self) -> ComponentTables:
+        """Return the tables, once all leaves are added."""
+        layout, n_outputs = self._tables.layout, self._ensemble.n_outputs
+        parts = weight_chunks(layout.n_cells[self._chosen], budgets.table_cells)
+        tasks = [(layout, n_outputs, self._chosen[a:b], self._tables.values) for a, b in parts]
+        self._execution.run(sum_corners, tasks)
+        return self._tables
 
 
 def fill_tables(
@@ -189,45 +252,16 @@ def fill_tables(
     execution: Execution = DEFAULT_EXECUTION,
     also: Callable[[NDArray[np.int64], CoalitionArrays], None] | None = None,
 ) -> ComponentTables:
-    """Compute the values: add every leaf at the corners of its boxes, then sum along the axes.
+    """Compute the values of tables (see `TableFilling`).
 
     ``also`` is called with some leaves and their weights, until all leaves had their turn: making weights takes long.
     """
-    games, layout = weights.games, tables.layout
-    ensemble, n_outputs = games.ensemble, games.ensemble.n_outputs
-    tables = replace(tables, values=np.zeros(int(layout.n_cells.sum()) * n_outputs))
-    chosen, events = np.flatnonzero(tables.tabulated), events_of(ensemble)
-    main, pairs, others = _by_kind(index, layout.axes, chosen)
-    component = np.full(len(ensemble.grid.features), -1)
-    component[layout.axes.feature[layout.axes.ptr[main]]] = main
-    located, most_events = _pairs_of_path_sets(index, layout, pairs), int(np.diff(events.ptr).max(initial=0))
-    shares = _shares(index, pairs, execution.n_threads)
-    paths, players, feature = ensemble.paths, games.players.arrays, ensemble.conditions.feature
+    filling = TableFilling(tables, index, weights, execution)
     for leaves, coalitions in weights.chunks(execution=execution):
-        terms = ensemble.leaf_values, coalitions, events
-        if len(main):
-            of_main = leaves, paths, players.position, feature, *terms, component, layout
-            execution.run(add_main_corners, [(*of_main, tables.values)])
-        if len(pairs):
-            of_pairs = leaves, paths, players, located, *terms, most_events
-            execution.run(add_pair_corners, [(*of_pairs, *share, tables.values) for share in shares])
-        if len(others):
-            of_others = layout, index.sources, leaves_by_path_set(index, leaves), paths, players, feature
-            execution.run(
-                add_corners,
-                [(*of_others, *terms, part, tables.values) for part in _parts(others)],
-                label="component tables",
-            )
+        filling.add(leaves, coalitions)
         if also is not None:
             also(leaves, coalitions)
-    execution.run(
-        sum_corners,
-        [
-            (layout, n_outputs, chosen[a:b], tables.values)
-            for a, b in weight_chunks(layout.n_cells[chosen], budgets.table_cells)
-        ],
-    )
-    return tables
+    return filling.finish()
 
 
 def table_axes(

@@ -6,6 +6,7 @@ from skglex._leaves._background import (
     Background,
     BackgroundLike,
     NoBackground,
+    number_bins,
     warn_of_small_background,
 )
 from skglex._leaves._coalition_weights import CoalitionWeights
@@ -42,6 +43,7 @@ __all__ = [
     "group_patterns",
     "inverse_binomials",
     "most_states",
+    "number_bins",
     "one_feature_each",
     "require_equal",
     "rounding_of",

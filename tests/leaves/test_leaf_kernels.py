@@ -410,6 +410,22 @@ def test_streamed_components(plain, players, weighting, max_order, n_rows, monke
         assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
 
 
+@pytest.mark.parametrize("cells", [100, 1 << 20], ids=["some in tables", "all in tables"])
+@weightings
+def test_pairs_of_rows_in_few_bins(plain, players, weighting, cells, monkeypatch):
+    """Components of two features without a table have one over the bins of the rows, if it is small enough."""
+    listed = decompose(plain, players, weighting, 2).listed
+    index, bins = listed.index, plain.bins[:, :30].copy()
+    monkeypatch.setattr(budgets, "table_cells", 0)
+    assert not listed.layout(DEFAULT_EXECUTION).tabulated.any()
+    monkeypatch.setattr(budgets, "table_cells", 8 * cells)
+    out = np.full((len(index.sets) * plain.ensemble.n_outputs, 30), np.nan)
+    listed.evaluate(bins, np.arange(len(index.sets)), out)
+    expected = plain.components(players.player_of_feature.tolist(), weighting, bins)
+    for c, members in enumerate(index.sets):
+        assert_allclose(out[c :: len(index.sets)], expected[members], rtol=0, atol=plain.atol)
+
+
 @pytest.mark.parametrize("n_orders", [1, 6])
 @weightings
 def test_sums_by_order(plain, players, weighting, n_orders):
