@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from skglex._version import __version__
 
 # Increase this number when the attributes of fitted estimators change and older files can no longer be used.
-SCHEMA = 1
+SCHEMA = 2
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
