@@ -72,9 +72,7 @@ class PairsOfRows:
         laid_out = lay_out_points(index, weights, axes, self._in_table, points)
         self._filling = TableFilling(laid_out, index, weights, execution)
         step = np.full(len(chosen), len(out) // n_outputs)
-        self._swept = np.column_stack([chosen, column, step])[~fits]
-        self._features = np.zeros((len(index.sets), 2), np.int64)
-        self._features[chosen] = features
+        self._swept = np.column_stack([chosen, column, step, features])[~fits]
         self._events = events_of(self._games.ensemble)
 
     def add(self, leaves: NDArray[np.int64], coalitions: CoalitionArrays) -> None:
@@ -85,7 +83,8 @@ class PairsOfRows:
             ensemble, players = self._games.ensemble, self._games.players.arrays
             leaf_arrays = ensemble.paths, players, ensemble.conditions.feature, ensemble.leaf_values
             by_path_set = leaves_by_path_set(self._index, leaves)
-            args = self._bins, self._features, self._index.sources, by_path_set, *leaf_arrays, coalitions
+            n_bins, sources = ensemble.grid.n_bins, self._index.sources
+            args = self._bins, n_bins, sources, by_path_set, *leaf_arrays, coalitions
             tasks = [
                 (*args, self._events, self._swept[i : i + 1], self._out) for i in range(len(self._swept))
             ]

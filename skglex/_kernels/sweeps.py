@@ -37,50 +37,50 @@ def _add_at(bin_, value, single, some, many):
 
 @helper
 def _list_corners(
-    c, one, other, sources, path_set_leaves, paths, players, condition_feature, coalitions, events, corners
+    item, sources, path_set_leaves, paths, players, condition_feature, coalitions, events, place, corners
 ):
-    """List the corners of all boxes of a component: leaf, coefficient and two bins; return their number.
+    """List the corners of all boxes of a component by their first bin: leaf, coefficient and second bin.
 
-    A box that does not depend on a feature begins at its first bin. ``corners`` is a tuple of arrays; with arrays of no
-    entries, the corners are counted only.
+    A box that does not depend on a feature begins at its first bin. ``place`` holds where the next corner of each first
+    bin belongs. With arrays of no entries in the tuple ``corners``, it receives the number of corners of each.
     """
-    leaf_of, weight_of, first_of, second_of = corners
-    n, choose = 0, coalitions.ranks.choose
-    members, signed = np.empty(2, np.int64), np.empty(4)
+    leaf_of, weight_of, second_of = corners
+    members, signed, choose = np.empty(2, np.int64), np.empty(4), coalitions.ranks.choose
     guess0, guess1 = 0, 0
-    for k in range(sources.ptr[c], sources.ptr[c + 1]):
+    for k in range(sources.ptr[item[0]], sources.ptr[item[0] + 1]):
         path_set = sources.path_set[k]
         for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
             leaf = path_set_leaves.item[q]
-            e0 = condition_on(one, leaf, guess0, paths, condition_feature)
-            e1 = condition_on(other, leaf, guess1, paths, condition_feature)
+            e0 = condition_on(item[3], leaf, guess0, paths, condition_feature)
+            e1 = condition_on(item[4], leaf, guess1, paths, condition_feature)
             guess0, guess1 = e0 - paths.ptr[leaf], e1 - paths.ptr[leaf]
-            weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
-            offset = coalitions.ranks.offset[players.n_players[leaf]]
-            members[0], members[1] = players.position[e0], players.position[e1]
-            signed_weights(weight, members, 2, ranked, choose, offset, signed)
             begin0, end0 = events.ptr[paths.condition[e0]], events.ptr[paths.condition[e0] + 1]
             begin1, end1 = events.ptr[paths.condition[e1]], events.ptr[paths.condition[e1] + 1]
+            if leaf_of.shape[0] == 0:
+                place[0] += 1 + end1 - begin1
+                for i in range(begin0, end0):
+                    place[events.bin[i]] += 1 + end1 - begin1
+                continue
+            weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
+            members[0], members[1] = players.position[e0], players.position[e1]
+            offset = coalitions.ranks.offset[players.n_players[leaf]]
+            signed_weights(weight, members, 2, ranked, choose, offset, signed)
             for part in range(4):
-                coefficient = signed[part]
-                if coefficient == 0.0:
-                    continue
                 for i in range(begin0 if part & 1 else 0, end0 if part & 1 else 1):
+                    first = events.bin[i] if part & 1 else 0
+                    sign0 = events.sign[i] if part & 1 else 1
                     for j in range(begin1 if part & 2 else 0, end1 if part & 2 else 1):
-                        if n < leaf_of.shape[0]:
-                            sign0 = events.sign[i] if part & 1 else 1
-                            sign1 = events.sign[j] if part & 2 else 1
-                            leaf_of[n], weight_of[n] = leaf, coefficient * sign0 * sign1
-                            first_of[n] = events.bin[i] if part & 1 else 0
-                            second_of[n] = events.bin[j] if part & 2 else 0
-                        n += 1
-    return n
+                        sign = sign0 * events.sign[j] if part & 2 else sign0
+                        n = place[first]
+                        leaf_of[n], weight_of[n] = leaf, signed[part] * sign
+                        second_of[n] = events.bin[j] if part & 2 else 0
+                        place[first] += 1
 
 
 @kernel
 def sweep_pairs(
     bins,
-    features,
+    n_bins,
     sources,
     path_set_leaves,
     paths,
@@ -94,36 +94,36 @@ def sweep_pairs(
 ):
     """Add the terms of some leaves to the components of two features in ``chosen``, for all rows.
 
-    The component ``chosen[i, 0]`` has the used_features ``features[chosen[i, 0]]``; its first output is row
-    ``chosen[i, 1]`` of ``out``, and the next one ``chosen[i, 2]`` rows further.
+    The component ``chosen[i, 0]`` has the used_features ``chosen[i, 3:5]``; its first output is row ``chosen[i, 1]`` of
+    ``out``, and the next one ``chosen[i, 2]`` rows further.
     """
     width = values.value.shape[1]
-    nothing = np.empty(0, np.int32), np.empty(0), np.empty(0, np.int32), np.empty(0, np.int32)
+    nothing = np.empty(0, np.int32), np.empty(0), np.empty(0, np.int32)
     for item in range(chosen.shape[0]):
-        c, row, step = chosen[item, 0], chosen[item, 1], chosen[item, 2]
-        one, other = features[c, 0], features[c, 1]
-        args = c, one, other, sources, path_set_leaves, paths, players, condition_feature, coalitions, events
-        n = _list_corners(*args, nothing)
-        corners = np.empty(n, np.int32), np.empty(n), np.empty(n, np.int32), np.empty(n, np.int32)
-        _list_corners(*args, corners)
-        leaf_of, weight_of, first_of, second_of = corners
-        n_bins = 1 + max(np.int64(bins[one].max()), np.int64(first_of.max()) if n > 0 else 0)
-        n_other = 1 + max(np.int64(bins[other].max()), np.int64(second_of.max()) if n > 0 else 0)
-        by_bin, of_corner = _sort_by_bin(first_of, n_bins)
-        row_ptr, of_row = _sort_by_bin(bins[one], n_bins)
+        row, step, one, other = chosen[item, 1], chosen[item, 2], chosen[item, 3], chosen[item, 4]
+        model = sources, path_set_leaves, paths, players, condition_feature, coalitions, events
+        by_bin = np.zeros(n_bins[one] + 1, np.int64)
+        _list_corners(chosen[item], *model, by_bin[1:], nothing)
+        for b in range(n_bins[one]):
+            by_bin[b + 1] += by_bin[b]
+        n = by_bin[n_bins[one]]
+        corners = np.empty(n, np.int32), np.empty(n), np.empty(n, np.int32)
+        _list_corners(chosen[item], *model, by_bin[:-1].copy(), corners)
+        leaf_of, weight_of, second_of = corners
+        row_ptr, of_row = _sort_by_bin(bins[one], n_bins[one])
         lowest, highest = _range_of_outputs(leaf_of, values)
         for o in range(width):
             # Outputs are taken one by one; trees of several outputs add to different ones.
             for output in range(lowest, highest + 1):
-                single = np.zeros(n_other)
-                some, many = np.zeros((n_other >> _SHIFT) + 1), np.zeros((n_other >> (2 * _SHIFT)) + 1)
+                single = np.zeros(n_bins[other])
+                some = np.zeros((n_bins[other] >> _SHIFT) + 1)
+                many = np.zeros((n_bins[other] >> (2 * _SHIFT)) + 1)
                 target = out[row + (output + o) * step]
-                for b in range(n_bins):
+                for b in range(n_bins[one]):
                     for i in range(by_bin[b], by_bin[b + 1]):
-                        corner = of_corner[i]
-                        if values.output[leaf_of[corner]] == output:
-                            value = weight_of[corner] * values.value[leaf_of[corner], o]
-                            _add_at(second_of[corner], value, single, some, many)
+                        if values.output[leaf_of[i]] == output:
+                            value = weight_of[i] * values.value[leaf_of[i], o]
+                            _add_at(second_of[i], value, single, some, many)
                     for i in range(row_ptr[b], row_ptr[b + 1]):
                         r = of_row[i]
                         target[r] += _sum_to(np.int64(bins[other, r]), single, some, many)
