@@ -68,18 +68,20 @@ class PairsOfRows:
         n_outputs, most = self._games.ensemble.n_outputs, int(_SHARE_OF_TABLE * scaled(budgets.table_cells))
         fits = choose_tables(n_cells * n_outputs, np.zeros(len(chosen), np.int64), most)
         self._in_table, self._column = chosen[fits], column[fits]
-        points = {s: occurring[s] for s in np.unique(features[fits]).tolist()}
-        laid_out = lay_out_points(index, weights, axes, self._in_table, points)
-        self._filling = TableFilling(laid_out, index, weights, execution)
+        self._filling = None
+        if fits.any():
+            points = {s: occurring[s] for s in np.unique(features[fits]).tolist()}
+            laid_out = lay_out_points(index, weights, axes, self._in_table, points)
+            self._filling = TableFilling(laid_out, index, weights, execution)
         step = np.full(len(chosen), len(out) // n_outputs)
         self._swept = np.column_stack([chosen, column, step, features])[~fits]
-        self._events = events_of(self._games.ensemble)
+        self._events = None if fits.all() else events_of(self._games.ensemble)
 
     def add(self, leaves: NDArray[np.int64], coalitions: CoalitionArrays) -> None:
         """Add the terms of some leaves, given their weights."""
-        if len(self._in_table):
+        if self._filling is not None:
             self._filling.add(leaves, coalitions)
-        if len(self._swept):
+        if self._events is not None:
             ensemble, players = self._games.ensemble, self._games.players.arrays
             leaf_arrays = ensemble.paths, players, ensemble.conditions.feature, ensemble.leaf_values
             by_path_set = leaves_by_path_set(self._index, leaves)
@@ -92,6 +94,6 @@ class PairsOfRows:
 
     def finish(self) -> None:
         """Write the components that have tables, once all leaves are added."""
-        if len(self._in_table):
+        if self._filling is not None:
             tables, n_outputs = self._filling.finish(), self._games.ensemble.n_outputs
             tables.look_up(self._bins, self._in_table, self._column, n_outputs, self._out, self._execution)
