@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 _ROWS_TO_COUNT, _MOST_STATES = 1536, 1 << 12
 # Most players of a leaf that shares a cluster with others.
 _SHARING_PLAYERS = 12
-# Nanoseconds that it takes to pass a node with other background rows, and that each leaf takes.
+# Nanoseconds that a background row takes to pass a node with other rows, and that each leaf takes.
 _WALK, _WALK_LEAF = 3.0, 1000.0
-# Nanoseconds that it takes in the bit sets of a condition of a leaf.
+# Nanoseconds that a background row takes in the bit sets of a condition of a leaf.
 _BIT = 0.005
 # Fewest leaves that walks are considered for, and most sets of players that they distinguish.
 _LEAVES_TO_WALK, _MOST_SETS = 256, 1 << 16
