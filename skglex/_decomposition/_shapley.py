@@ -75,9 +75,10 @@ class ShapleySums:
         if walks is None and reason:
             raise ValueError(reason)
         if walks is not None:
-            trees = np.arange(len(self._games.ensemble.tree_ptr) - 1)
-            self._add_anew(*walks, trees, bins, part, execution)
-            leaves = np.zeros_like(leaves)
+            self._add_anew(*walks, bins, part, execution)
+            n_leaves = np.diff(self._games.ensemble.tree_ptr)
+            is_left = ~np.isin(np.arange(len(n_leaves)), walks[2])
+            leaves = leaves & np.repeat(is_left, n_leaves)
         elif self._keeps_tables or not self._weights.weighting.solves_leaves:
             leaves = leaves & self._games.players.long_path
             for tables in self._tables(execution):

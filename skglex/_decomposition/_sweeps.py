@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skglex._decomposition._index import ComponentIndex
 from skglex._decomposition._table_or_stream import choose_tables
-from skglex._decomposition._tables import TableFilling, events_of, lay_out_points, leaves_by_path_set
-from skglex._kernels.arguments import Axes, CoalitionArrays
+from skglex._decomposition._tables import TableFilling, events_of, lay_out_points
+from skglex._kernels.arguments import Axes, CoalitionArrays, Events
 from skglex._kernels.sweeps import sweep_pairs
 from skglex._leaves import CoalitionWeights, number_bins
 from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, scaled
@@ -19,6 +19,27 @@ from skglex._utils import DEFAULT_EXECUTION, Execution, budgets, scaled
 _ROWS = 16
 # Largest table of a component over the bins of some rows, as a share of the largest table over all bins.
 _SHARE_OF_TABLE = 1 / 8
+# Most components that are swept together.
+_SWEPT = 16
+
+
+class _Swept(NamedTuple):
+    """Hold components of two players that are swept together.
+
+    Attributes
+    ----------
+    player, feature : int
+        The first player, and its used_feature.
+    others : ndarray of shape (n_components, 3), int64
+        The other player, its used_feature, and the row of the results.
+    has_leaves : ndarray of shape (n_path_sets,), bool
+        Whether the leaves of a path set belong to one of the components.
+    """
+
+    player: int
+    feature: int
+    others: NDArray[np.int64]
+    has_leaves: NDArray[np.bool_]
 
 
 def swept(index: ComponentIndex, axes: Axes, n_rows: int) -> NDArray[np.bool_]:
@@ -73,8 +94,8 @@ class PairsOfRows:
             points = {s: occurring[s] for s in np.unique(features[fits]).tolist()}
             laid_out = lay_out_points(index, weights, axes, self._in_table, points)
             self._filling = TableFilling(laid_out, index, weights, execution)
-        step = np.full(len(chosen), len(out) // n_outputs)
-        self._swept = np.column_stack([chosen, column, step, features])[~fits]
+        self._swept = _share_first_players(index, chosen[~fits], column[~fits], features[~fits])
+        self._step = len(out) // n_outputs
         self._events = None if fits.all() else events_of(self._games.ensemble)
 
     def add(self, leaves: NDArray[np.int64], coalitions: CoalitionArrays) -> None:
@@ -82,14 +103,16 @@ class PairsOfRows:
         if self._filling is not None:
             self._filling.add(leaves, coalitions)
         if self._events is not None:
-            ensemble, players = self._games.ensemble, self._games.players.arrays
-            leaf_arrays = ensemble.paths, players, ensemble.conditions.feature, ensemble.leaf_values
-            by_path_set = leaves_by_path_set(self._index, leaves)
-            n_bins, sources = ensemble.grid.n_bins, self._index.sources
-            args = self._bins, n_bins, sources, by_path_set, *leaf_arrays, coalitions
-            tasks = [
-                (*args, self._events, self._swept[i : i + 1], self._out) for i in range(len(self._swept))
-            ]
+            ensemble, path_set = self._games.ensemble, self._index.path_sets.of_leaf[leaves]
+            origin, end = ensemble.leaf_ptr[leaves[0]], ensemble.leaf_ptr[leaves[-1] + 1]
+            # In the order of the leaves, the events of their conditions are read one after the other.
+            events = _events_of(ensemble.leaf_condition[origin:end], self._events)
+            leaf_arrays = ensemble.paths, self._games.players.arrays, ensemble.leaf_values
+            tasks = []
+            for part in self._swept:
+                args = self._bins, ensemble.grid.n_bins, leaves[part.has_leaves[path_set]], *leaf_arrays
+                first = part.player, part.feature, int(origin)
+                tasks.append((*args, coalitions, events, first, part.others, self._step, self._out))
             self._execution.run(sweep_pairs, tasks, label="components, pairs")
 
     def finish(self) -> None:
@@ -97,3 +120,32 @@ class PairsOfRows:
         if self._filling is not None:
             tables, n_outputs = self._filling.finish(), self._games.ensemble.n_outputs
             tables.look_up(self._bins, self._in_table, self._column, n_outputs, self._out, self._execution)
+
+
+def _events_of(condition: NDArray[np.int32], events: Events) -> Events:
+    """Return the events of some conditions, one after the other."""
+    counts = np.diff(events.ptr)[condition]
+    ptr = np.concatenate([[0], np.cumsum(counts)])
+    at = np.repeat(events.ptr[condition] - ptr[:-1], counts) + np.arange(ptr[-1])
+    return Events(ptr, events.bin[at], events.sign[at])
+
+
+def _share_first_players(
+    index: ComponentIndex,
+    chosen: NDArray[np.int64],
+    column: NDArray[np.int64],
+    features: NDArray[np.int64],
+) -> list[_Swept]:
+    """Group components by their first player; few at a time, because they have sums over all bins."""
+    members = np.array([index.sets[c] for c in chosen.tolist()], np.int64).reshape(-1, 2)
+    found = []
+    for player in np.unique(members[:, 0]).tolist():
+        of_player = np.flatnonzero(members[:, 0] == player)
+        for start in range(0, len(of_player), _SWEPT):
+            part = of_player[start : start + _SWEPT]
+            others = np.column_stack([members[part, 1], features[part, 1], column[part]])
+            has_leaves = np.zeros(len(index.path_sets), np.bool_)
+            for c in chosen[part].tolist():
+                has_leaves[index.sources.path_set[slice(*index.sources.ptr[c : c + 2])]] = True
+            found.append(_Swept(player, int(features[part[0], 0]), others, has_leaves))
+    return found

@@ -395,39 +395,6 @@ class SubsetWork(NamedTuple):
     rows: NDArray[np.int64]
 
 
-class PartWork(NamedTuple):
-    """Hold work space for games that are solved in parts (`skglex._kernels.parts`), for the largest of them.
-
-    Attributes
-    ----------
-    product : ndarray of shape (n_parts, 256, n_nodes), float64
-        Product of the factors of a part's players, by pattern and node.
-    without : ndarray of shape (n_parts, 256, n_nodes, 8), float64
-        The same without one player, times that player's gain.
-    rest : ndarray of shape (n_parts + 1, n_nodes), float64
-        Products of the other parts of one row.
-    pattern : ndarray of shape (n_parts, n_block), uint8
-        Violated players of a block of rows.
-    terms : ndarray of shape (n_block, 8 * n_parts), float64
-        Shapley values of a block of rows, for a leaf of value one.
-    ptr : ndarray of shape (n_parts + 1,), int64
-        Where the conditions of each part begin.
-    condition : ndarray, int64
-        Conditions of a leaf, by part.
-    bit : ndarray, uint8
-        Player of each of them, in its part.
-    """
-
-    product: NDArray[np.float64]
-    without: NDArray[np.float64]
-    rest: NDArray[np.float64]
-    pattern: NDArray[np.uint8]
-    terms: NDArray[np.float64]
-    ptr: NDArray[np.int64]
-    condition: NDArray[np.int64]
-    bit: NDArray[np.uint8]
-
-
 class ClusterSpace(NamedTuple):
     """Hold one cluster of leaves (`skglex._kernels.clusters`): the states of its features, and its players.
 
@@ -584,6 +551,68 @@ class WalkWork(NamedTuple):
     decided: NDArray[np.int64]
     found: NDArray[np.int64]
     sign: NDArray[np.float64]
+
+
+class TreeEdges(NamedTuple):
+    """List the nodes of one tree depth first, each with the edge that leads to it (`skglex._kernels.tree_products`).
+
+    Attributes
+    ----------
+    node, parent, depth : ndarray of shape (n_nodes,), int64
+        Numbers of the node and its parent in `Trees`, -1 above the root, and the number of edges above the node.
+    is_left : ndarray of shape (n_nodes,), int64
+        1 for left children, else 0.
+    player : ndarray of shape (n_nodes,), int64
+        The player on whose feature the parent splits.
+    ratio : ndarray of shape (n_nodes, 2), float64
+        Cover ratio of the player's conditions before and after the edge.
+    factor : ndarray of shape (n_nodes, n_quadrature_nodes, 4), float64
+        The player's factor after the edge over that before it, if a row meets the conditions before and after it, and
+        if it meets them before it only; and (1 - ratio) / factor before and after the edge, for rows that meet them.
+    """
+
+    node: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    is_left: NDArray[np.int64]
+    player: NDArray[np.int64]
+    ratio: NDArray[np.float64]
+    factor: NDArray[np.float64]
+
+
+class OpenEdges(NamedTuple):
+    """Hold the edges on the way to a node by depth, and what rows of a block find there. Depth 0 is the root.
+
+    Attributes
+    ----------
+    edge : ndarray of shape (depth + 1,), int64
+        Position in `TreeEdges`.
+    earlier : ndarray of shape (depth + 1,), int64
+        Depth of the edge before of the same player; 0 for none.
+    is_last : ndarray of shape (depth + 1,), bool
+        Whether no edge of the same player follows.
+    met : ndarray of shape (depth + 1, n_rows), int64
+        1 for rows that meet all conditions of the edge's player so far, else 0.
+    some_met : ndarray of shape (depth + 1,), bool
+        Whether any row does.
+    product : ndarray of shape (depth + 1, n_quadrature_nodes, n_rows), float64
+        Products of the factors of all players, and the quadrature weights.
+    total : ndarray of shape (depth + 1, width, n_quadrature_nodes, n_rows), float64
+        Sums of value times product over the leaves that have been visited.
+    change : ndarray of shape (n_quadrature_nodes, n_rows), float64
+    sums : ndarray of shape (2, n_rows), float64
+        Work space.
+    """
+
+    edge: NDArray[np.int64]
+    earlier: NDArray[np.int64]
+    is_last: NDArray[np.bool_]
+    met: NDArray[np.int64]
+    some_met: NDArray[np.bool_]
+    product: NDArray[np.float64]
+    total: NDArray[np.float64]
+    change: NDArray[np.float64]
+    sums: NDArray[np.float64]
 
 
 # -- patterns ---------------------------------------------------------------------------------

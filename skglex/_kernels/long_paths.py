@@ -16,7 +16,6 @@ from skglex._kernels.clusters import (
 )
 from skglex._kernels.coalitions import multiply_ratios
 from skglex._kernels.compilation import helper, kernel
-from skglex._kernels.parts import add_by_parts, part_work, quadrature_cost, solves_by_parts
 from skglex._kernels.patterns import BLOCK, violates, violations
 from skglex._kernels.shapley import n_columns, solve_by_comparison, solve_by_quadrature
 from skglex._kernels.subset_sums import (
@@ -51,15 +50,6 @@ def _work_space(players, leaves, most_states, pairs):
         np.empty(most, np.int64),
         np.empty(max(1, n_columns(most, pairs)), np.int64),
     )
-
-
-@helper
-def _most_conditions(paths, leaves):
-    """Return the largest number of conditions of a leaf."""
-    most = 0
-    for leaf in leaves:
-        most = max(most, paths.ptr[leaf + 1] - paths.ptr[leaf])
-    return most
 
 
 @helper
@@ -151,6 +141,12 @@ def _distinct_rows(
     return n
 
 
+@helper
+def _quadrature_cost(k, pairs):
+    """Estimate the nanoseconds of one pattern by quadrature."""
+    return 1.0 * ((k + 1) // 2) * k * (k if pairs else 3)
+
+
 @kernel
 def add_shapley_by_quadrature(
     bins, conditions, paths, values, players, path_ratio, rules, n_bins, most_states, layout, leaves, out
@@ -163,7 +159,6 @@ def add_shapley_by_quadrature(
     work = _work_space(players, leaves, most_states, layout.pairs)
     space = cluster_space(conditions, n_bins, layout.n_players, most_states, True)
     most = work.ids.shape[0]
-    parts = part_work(most, _most_conditions(paths, leaves), n_rows, layout.pairs)
     pattern, distinct = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     number, hashed = np.empty(BLOCK, np.int64), np.full(4 * BLOCK, -1, np.int64)
     terms = np.empty((min(BLOCK, n_rows), work.rows.shape[0]))
@@ -173,7 +168,7 @@ def add_shapley_by_quadrature(
     while i < leaves.shape[0]:
         leaf = leaves[i]
         k = players.n_players[leaf]
-        by_sums = sums_are_cheaper(k, n_rows, quadrature_cost(k, n_rows, layout.pairs), 0.0, layout.pairs)
+        by_sums = sums_are_cheaper(k, n_rows, _quadrature_cost(k, layout.pairs), 0.0, layout.pairs)
         if by_sums:
             n_leaves, n_features, n_cluster, size = grow_cluster(
                 leaves, i, conditions, paths, values, players, n_bins, layout, most_states, space
@@ -205,12 +200,6 @@ def add_shapley_by_quadrature(
             _add_by_sums(work, bins, conditions, paths, values, players, layout, leaf, out)
             continue
         stride = rows_of_leaf(leaf, k, work.ids, values, layout, work.rows)
-        if solves_by_parts(k, n_rows, layout.pairs):
-            rows = work.rows
-            add_by_parts(
-                leaf, ratio, bins, conditions, paths, values, players, rules, rows, stride, parts, out
-            )
-            continue
         half = (k + 1) // 2
         x, w = rules.nodes[half], rules.weights[half]
         for start in range(0, n_rows, BLOCK):

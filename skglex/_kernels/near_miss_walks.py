@@ -12,9 +12,9 @@ from skglex._kernels.compilation import helper, kernel
 
 # Kinds of nodes: no wanted leaf is at or below an empty one.
 _EMPTY, _SPLIT, _LEAF = 0, 1, 2
-# Columns of a node: its kind and, for a split, the number of the background's bins that go left, and its children; for
-# a leaf, its number in the ensemble.
-_KIND, _CUT, _LEFT, _RIGHT = range(4)
+# Columns of a node: its kind and, for a split, its children, and which of the bins that occur go right: from a first
+# one up to an end. A leaf has its number in the ensemble instead.
+_KIND, _LEFT, _RIGHT, _FIRST, _END = range(5)
 
 
 @helper
@@ -86,50 +86,50 @@ def _mark_leaves(root, stop, trees, leaves, at, parent, nodes):
 
 
 @helper
-def _state_splits(root, stop, trees, rows, nodes):
+def _state_splits(root, stop, trees, rows, n_bins, nodes):
     """Write the splits of a tree in terms of the bins that occur."""
     for node in range(root, stop):
         i = node - root
         if nodes[i, _KIND] != _SPLIT:
             continue
         s = trees.used_feature[node]
-        lo, hi = rows.ptr[s], rows.ptr[s + 1]
+        lo, end = rows.ptr[s], rows.ptr[s + 1]
+        # The last bin is that of missing values. It matters only if it occurs.
+        hi = end - (trees.missing_left[node] and end > lo and rows.occurring[end - 1] == n_bins[s] - 1)
+        nodes[i, _END] = hi - rows.ptr[s]
         while lo < hi:
             middle = (lo + hi) >> 1
             if rows.occurring[middle] <= trees.cut[node]:
                 lo = middle + 1
             else:
                 hi = middle
-        # A split by category, or one that sends missing values left, has no cut.
-        nodes[i, _CUT] = -1 if trees.mask[node] >= 0 or trees.missing_left[node] else lo - rows.ptr[s]
+        # The bins that a split by category sends right need not be neighbours.
+        nodes[i, _FIRST] = -1 if trees.mask[node] >= 0 else lo - rows.ptr[s]
         nodes[i, _LEFT], nodes[i, _RIGHT] = trees.left[node] - root, trees.right[node] - root
 
 
 @helper
-def _part_rows(arena, lo, hi, column, cut, left, right):
-    """Write the rows ``arena[lo:hi]`` that go left of a cut, and the others, to two places; return their ends."""
+def _part_rows(arena, lo, hi, column, first, end, left, right):
+    """Write the rows ``arena[lo:hi]`` that go left, and those that go right, to two places; return their ends."""
     one, to_left, to_right = np.uint64(1), np.uint64(left), np.uint64(right)
     for i in range(np.uint64(lo), np.uint64(hi)):
         row = arena[i]
-        goes_left = np.uint64(column[row] < cut)
+        # The difference of a bin below the first one is a large number without sign.
+        goes_right = np.uint64(np.uint64(np.int64(column[row]) - first) < np.uint64(end - first))
         # Both are written, and one is kept: a branch would often be mispredicted.
         arena[to_left], arena[to_right] = row, row
-        to_left += goes_left
-        to_right += one - goes_left
+        to_left += one - goes_right
+        to_right += goes_right
     return np.int64(to_left), np.int64(to_right)
 
 
 @helper
-def _part_rows_at(arena, lo, hi, node, s, trees, rows, n_bins, left, right):
-    """Do the same at a split by category, or one that sends missing values left."""
+def _part_rows_at(arena, lo, hi, node, s, trees, rows, left, right):
+    """Do the same at a split by category."""
     for i in range(lo, hi):
         row = arena[i]
-        bin_ = np.int64(rows.occurring[rows.ptr[s] + rows.bins[s, row]])
-        if trees.mask[node] >= 0:
-            goes_left = trees.masks[trees.mask[node] + bin_] != 0
-        else:
-            goes_left = bin_ <= trees.cut[node] or bin_ == n_bins[s] - 1
-        if goes_left:
+        bin_ = rows.occurring[rows.ptr[s] + rows.bins[s, row]]
+        if trees.masks[trees.mask[node] + bin_]:
             arena[left] = row
             left += 1
         else:
@@ -139,11 +139,11 @@ def _part_rows_at(arena, lo, hi, node, s, trees, rows, n_bins, left, right):
 
 
 @helper
-def _count_left(arena, lo, hi, column, cut):
-    """Return the number of the rows ``arena[lo:hi]`` that go left of a cut."""
+def _count_right(arena, lo, hi, column, first, end):
+    """Return the number of the rows ``arena[lo:hi]`` that go right."""
     n = 0
     for i in range(np.uint64(lo), np.uint64(hi)):
-        n += column[arena[i]] < cut
+        n += np.uint64(np.int64(column[arena[i]]) - first) < np.uint64(end - first)
     return n
 
 
@@ -216,12 +216,12 @@ def _with_room(numbers, n, needed):
 
 
 @helper
-def _split_lists(first, last, slot, joined, cut, counts_only, column, arena, top, lists):
+def _split_lists(first, last, slot, joined, node, counts_only, column, arena, top, lists):
     """Split the rows of the lists whose set lacks a slot; return the end of the rows in use, and the number of steps.
 
     The columns of a list are its set, its rows ``arena[lo:hi]`` and, where it is split, those that go left and right.
     """
-    n_steps = 0
+    n_steps, begin, end = 0, np.int64(node[_FIRST]), np.int64(node[_END])
     for k in range(first, last):
         if joined[lists[k, 0], slot] != lists[k, 0]:
             n_steps += lists[k, 2] - lists[k, 1]
@@ -231,18 +231,18 @@ def _split_lists(first, last, slot, joined, cut, counts_only, column, arena, top
         if joined[lists[k, 0], slot] == lists[k, 0]:
             continue
         if counts_only:
-            middle = lo + _count_left(arena, lo, hi, column, cut)
+            middle = hi - _count_right(arena, lo, hi, column, begin, end)
             lists[k, 3], lists[k, 4], lists[k, 5], lists[k, 6] = lo, middle, middle, hi
             continue
         lists[k, 3], lists[k, 5] = left, right
-        left, right = _part_rows(arena, lo, hi, column, cut, left, right)
+        left, right = _part_rows(arena, lo, hi, column, begin, end, left, right)
         lists[k, 4], lists[k, 6] = left, right
     return (top if counts_only else right + 1), n_steps
 
 
 @helper
-def _split_lists_at(first, last, slot, joined, node, trees, rows, n_bins, arena, top, lists):
-    """Do the same at a split by category, or one that sends missing values left."""
+def _split_lists_at(first, last, slot, joined, node, trees, rows, arena, top, lists):
+    """Do the same at a split by category."""
     n_steps, s = 0, np.int64(trees.used_feature[node])
     for k in range(first, last):
         if joined[lists[k, 0], slot] != lists[k, 0]:
@@ -252,9 +252,7 @@ def _split_lists_at(first, last, slot, joined, node, trees, rows, n_bins, arena,
         if joined[lists[k, 0], slot] == lists[k, 0]:
             continue
         lists[k, 3], lists[k, 5] = left, right
-        left, right = _part_rows_at(
-            arena, lists[k, 1], lists[k, 2], node, s, trees, rows, n_bins, left, right
-        )
+        left, right = _part_rows_at(arena, lists[k, 1], lists[k, 2], node, s, trees, rows, left, right)
         lists[k, 4], lists[k, 6] = left, right
     return right, n_steps
 
@@ -336,7 +334,7 @@ def add_near_misses_by_walks(
     """
     n_rows, n_steps, at = rows.bins.shape[1], 0, 0
     n_nodes, most, n = _sizes(some_trees, trees, wanted.leaves, players.n_players, player_of_feature)
-    nodes, parent = np.empty((n_nodes, 4), np.int32), np.empty(n_nodes, np.int32)
+    nodes, parent = np.empty((n_nodes, 5), np.int32), np.empty(n_nodes, np.int32)
     size_of, members, joined = _list_sets(most, wanted.max_order)
     where, weight, equal = np.full(size_of.shape[0], -1, np.int64), rows.weight, rows.equal
     slot_of, player_of_slot = np.full(n, -1, np.int64), np.empty(most, np.int64)
@@ -349,7 +347,7 @@ def add_near_misses_by_walks(
     for t in some_trees:
         root, stop = trees.roots[t], trees.roots[t + 1]
         at = _mark_leaves(root, stop, trees, wanted.leaves, at, parent, nodes)
-        _state_splits(root, stop, trees, rows, nodes)
+        _state_splits(root, stop, trees, rows, n_bins, nodes)
         slot_of[:], n_slots, n_waiting = -1, 0, 0
         if nodes[0, _KIND] == _LEAF:
             out[wanted.start[nodes[0, _LEFT]]] += _weight_of(arena, 0, n_rows, weight, equal)
@@ -367,7 +365,7 @@ def add_near_misses_by_walks(
             while n_slots > waiting[n_waiting, 1]:
                 n_slots -= 1
                 slot_of[player_of_slot[n_slots]] = -1
-            feature, cut, end = trees.used_feature[root + i], nodes[i, _CUT], last
+            feature, end = trees.used_feature[root + i], last
             player = player_of_feature[feature]
             if slot_of[player] < 0:
                 slot_of[player], player_of_slot[n_slots] = n_slots, player
@@ -376,12 +374,21 @@ def add_near_misses_by_walks(
             arena = _with_room(arena, top, top + 4 * _n_rows_of(first, last, lists) + 2)
             lists = _with_room(lists, last, last + 4 * (last - first))
             waiting = _with_room(waiting, n_waiting, n_waiting + 2)
-            if cut >= 0:
+            if nodes[i, _FIRST] >= 0:
                 inner = nodes[nodes[i, _LEFT], _KIND] == _SPLIT or nodes[nodes[i, _RIGHT], _KIND] == _SPLIT
-                args = slot, joined, cut, equal > 0.0 and not inner, rows.bins[feature], arena, top, lists
+                args = (
+                    slot,
+                    joined,
+                    nodes[i],
+                    equal > 0.0 and not inner,
+                    rows.bins[feature],
+                    arena,
+                    top,
+                    lists,
+                )
                 top, steps = _split_lists(first, last, *args)
             else:
-                args = slot, joined, root + i, trees, rows, n_bins, arena, top, lists
+                args = slot, joined, root + i, trees, rows, arena, top, lists
                 top, steps = _split_lists_at(first, last, *args)
             n_steps += steps
             for side in range(2):

@@ -1,140 +1,200 @@
 """Compute components of two features without tables, for many rows: sweep over the bins of one feature.
 
 A leaf adds a constant to boxes of bins. A corner of a box counts for every row whose two bins are not below it. The
-sweep meets corners and rows in the order of their first bin, and sums what it has met by the second.
+sweep meets corners and rows in the order of their first bin, and sums what it has met by the second. Components that
+share the first feature are swept together, because they come from the same leaves.
 """
 
 import numpy as np
 
-from skglex._kernels.coalitions import signed_weights
 from skglex._kernels.compilation import helper, kernel
-from skglex._kernels.component_tables import condition_on
 
 _SHIFT = 5  # Sums of 32 bins, and of 32 times 32, make a sum up to a bin short.
+# Sums of one component begin at a multiple of this.
+_BLOCK = 1 << (2 * _SHIFT)
 
 
 @helper
-def _sum_to(bin_, single, some, many):
-    """Return the sum of the entries up to a bin."""
-    total = 0.0
-    block, super_block = bin_ >> _SHIFT, bin_ >> (2 * _SHIFT)
-    for i in range(super_block):
-        total += many[i]
-    for i in range(super_block << _SHIFT, block):
-        total += some[i]
-    for i in range(block << _SHIFT, bin_ + 1):
-        total += single[i]
-    return total
+def _sum_to(start, bin_, single, some, many):
+    """Return the sum of the entries of one component, which begin at ``start``, up to a bin."""
+    # Three sums need not wait for each other. An unsigned index needs no test for negative numbers.
+    first, second, third, place = 0.0, 0.0, 0.0, np.uint64(start + bin_)
+    block, super_block = place >> np.uint64(_SHIFT), place >> np.uint64(2 * _SHIFT)
+    for i in range(np.uint64(start >> (2 * _SHIFT)), super_block):
+        first += many[i]
+    for i in range(super_block << np.uint64(_SHIFT), block):
+        second += some[i]
+    for i in range(block << np.uint64(_SHIFT), place + np.uint64(1)):
+        third += single[i]
+    return first + second + third
 
 
 @helper
-def _add_at(bin_, value, single, some, many):
+def _add_at(place, value, single, some, many):
     """Add to an entry, and to the sums that it is part of."""
-    single[bin_] += value
-    some[bin_ >> _SHIFT] += value
-    many[bin_ >> (2 * _SHIFT)] += value
+    place = np.uint64(place)
+    single[place] += value
+    some[place >> np.uint64(_SHIFT)] += value
+    many[place >> np.uint64(2 * _SHIFT)] += value
+
+
+@helper
+def _longer(numbers, n, needed):
+    """Return an array that holds the first n numbers of another one, and has room for as many as are needed."""
+    if needed <= numbers.shape[0]:
+        return numbers
+    out = np.empty(2 * needed, numbers.dtype)
+    out[:n] = numbers[:n]
+    return out
 
 
 @helper
 def _list_corners(
-    item, sources, path_set_leaves, paths, players, condition_feature, coalitions, events, place, corners
+    leaves,
+    first_player,
+    output,
+    o,
+    model,
+    coalitions,
+    events,
+    slot_of_player,
+    width,
+    constant,
+    at_first,
+    sums,
 ):
-    """List the corners of all boxes of a component by their first bin: leaf, coefficient and second bin.
+    """List the corners that depend on both features, leaf by leaf; add the others to sums.
 
-    A box that does not depend on a feature begins at its first bin. ``place`` holds where the next corner of each first
-    bin belongs. With arrays of no entries in the tuple ``corners``, it receives the number of corners of each.
+    The corners of a leaf have the place of the second bin among the sums, and a value. The first feature's events have
+    their bin, and the position of the leaf in the list or, where the condition ceases to hold, its complement.
     """
-    leaf_of, weight_of, second_of = corners
-    members, signed, choose = np.empty(2, np.int64), np.empty(4), coalitions.ranks.choose
-    guess0, guess1 = 0, 0
-    for k in range(sources.ptr[item[0]], sources.ptr[item[0] + 1]):
-        path_set = sources.path_set[k]
-        for q in range(path_set_leaves.ptr[path_set], path_set_leaves.ptr[path_set + 1]):
-            leaf = path_set_leaves.item[q]
-            e0 = condition_on(item[3], leaf, guess0, paths, condition_feature)
-            e1 = condition_on(item[4], leaf, guess1, paths, condition_feature)
-            guess0, guess1 = e0 - paths.ptr[leaf], e1 - paths.ptr[leaf]
-            begin0, end0 = events.ptr[paths.condition[e0]], events.ptr[paths.condition[e0] + 1]
-            begin1, end1 = events.ptr[paths.condition[e1]], events.ptr[paths.condition[e1] + 1]
-            if leaf_of.shape[0] == 0:
-                place[0] += 1 + end1 - begin1
-                for i in range(begin0, end0):
-                    place[events.bin[i]] += 1 + end1 - begin1
+    paths, players, values, origin = model
+    ptr, n = np.zeros(leaves.shape[0] + 1, np.int64), 0
+    place, value = np.empty(1024, np.int32), np.empty(1024)
+    event_bin, event_leaf, n_events = np.empty(1024, np.int32), np.empty(1024, np.int32), 0
+    for i in range(leaves.shape[0]):
+        leaf = leaves[i]
+        ptr[i + 1] = n
+        if values.output[leaf] != output:
+            continue
+        v, k, ranked = values.value[leaf, o], players.n_players[leaf], coalitions.ranked[leaf]
+        weight, offset = coalitions.weight[coalitions.start[leaf] :], coalitions.ranks.offset[k, 2]
+        begin, end = paths.ptr[leaf], paths.ptr[leaf + 1]
+        first = begin
+        while players.id[first] != first_player:
+            first += 1
+        p, x0, x1 = (
+            np.int64(players.position[first]),
+            events.ptr[first - origin],
+            events.ptr[first - origin + 1],
+        )
+        none, one = v * weight[0], -v * weight[1 + p if ranked else 1 << p]
+        event_bin = _longer(event_bin, n_events, n_events + x1 - x0)
+        event_leaf = _longer(event_leaf, n_events, n_events + x1 - x0)
+        for x in range(x0, x1):
+            event_bin[n_events], event_leaf[n_events] = events.bin[x], i if events.sign[x] > 0 else ~i
+            n_events += 1
+        for e in range(begin, end):
+            slot = slot_of_player[players.id[e]]
+            if slot < 0:
                 continue
-            weight, ranked = coalitions.weight[coalitions.start[leaf] :], coalitions.ranked[leaf]
-            members[0], members[1] = players.position[e0], players.position[e1]
-            offset = coalitions.ranks.offset[players.n_players[leaf]]
-            signed_weights(weight, members, 2, ranked, choose, offset, signed)
-            for part in range(4):
-                for i in range(begin0 if part & 1 else 0, end0 if part & 1 else 1):
-                    first = events.bin[i] if part & 1 else 0
-                    sign0 = events.sign[i] if part & 1 else 1
-                    for j in range(begin1 if part & 2 else 0, end1 if part & 2 else 1):
-                        sign = sign0 * events.sign[j] if part & 2 else sign0
-                        n = place[first]
-                        leaf_of[n], weight_of[n] = leaf, signed[part] * sign
-                        second_of[n] = events.bin[j] if part & 2 else 0
-                        place[first] += 1
+            q, y0, y1 = np.int64(players.position[e]), events.ptr[e - origin], events.ptr[e - origin + 1]
+            other = -v * weight[1 + q if ranked else 1 << q]
+            both = v * weight[offset + q * (q - 1) // 2 + p if ranked else (1 << p) | (1 << q)]
+            constant[slot] += none
+            for x in range(x0, x1):
+                at_first[events.bin[x], slot] += one * events.sign[x]
+            place, value = _longer(place, n, n + y1 - y0), _longer(value, n, n + y1 - y0)
+            for y in range(y0, y1):
+                place[n], value[n] = slot * width + events.bin[y], both * events.sign[y]
+                _add_at(place[n], other * events.sign[y], sums[0], sums[1], sums[2])
+                n += 1
+        ptr[i + 1] = n
+    return ptr, place, value, event_bin[:n_events], event_leaf
 
 
 @kernel
-def sweep_pairs(
-    bins,
-    n_bins,
-    sources,
-    path_set_leaves,
-    paths,
-    players,
-    condition_feature,
-    values,
-    coalitions,
-    events,
-    chosen,
-    out,
-):
-    """Add the terms of some leaves to the components of two features in ``chosen``, for all rows.
+def sweep_pairs(bins, n_bins, leaves, paths, players, values, coalitions, events, first, chosen, step, out):
+    """Add the terms of some leaves to components of two features that have the first one in common, for all rows.
 
-    The component ``chosen[i, 0]`` has the used_features ``chosen[i, 3:5]``; its first output is row ``chosen[i, 1]`` of
-    ``out``, and the next one ``chosen[i, 2]`` rows further.
+    Every leaf has the first player, and at least one of the others, which have larger numbers.
+
+    Parameters
+    ----------
+    bins : ndarray of shape (n_used_features, n_rows)
+    n_bins : ndarray of shape (n_used_features,), int64
+    leaves : ndarray of int64
+    paths : Paths
+    players : PlayerArrays
+    values : LeafValues
+    coalitions : CoalitionArrays
+    events : Events
+        Of the leaf conditions, one after the other.
+    first : tuple of int
+        The first player, its used_feature, and the leaf condition that ``events`` begin with.
+    chosen : ndarray of shape (n_components, 3), int64
+        The other player, its used_feature, and the row of ``out`` of the first output.
+    step : int
+        Rows of ``out`` between the outputs of a component.
+    out : ndarray of shape (n_columns, n_rows)
     """
-    width = values.value.shape[1]
-    nothing = np.empty(0, np.int32), np.empty(0), np.empty(0, np.int32)
-    for item in range(chosen.shape[0]):
-        row, step, one, other = chosen[item, 1], chosen[item, 2], chosen[item, 3], chosen[item, 4]
-        model = sources, path_set_leaves, paths, players, condition_feature, coalitions, events
-        by_bin = np.zeros(n_bins[one] + 1, np.int64)
-        _list_corners(chosen[item], *model, by_bin[1:], nothing)
-        for b in range(n_bins[one]):
-            by_bin[b + 1] += by_bin[b]
-        n = by_bin[n_bins[one]]
-        corners = np.empty(n, np.int32), np.empty(n), np.empty(n, np.int32)
-        _list_corners(chosen[item], *model, by_bin[:-1].copy(), corners)
-        leaf_of, weight_of, second_of = corners
-        row_ptr, of_row = _sort_by_bin(bins[one], n_bins[one])
-        lowest, highest = _range_of_outputs(leaf_of, values)
-        for o in range(width):
-            # Outputs are taken one by one; trees of several outputs add to different ones.
-            for output in range(lowest, highest + 1):
-                single = np.zeros(n_bins[other])
-                some = np.zeros((n_bins[other] >> _SHIFT) + 1)
-                many = np.zeros((n_bins[other] >> (2 * _SHIFT)) + 1)
-                target = out[row + (output + o) * step]
-                for b in range(n_bins[one]):
-                    for i in range(by_bin[b], by_bin[b + 1]):
-                        if values.output[leaf_of[i]] == output:
-                            value = weight_of[i] * values.value[leaf_of[i], o]
-                            _add_at(second_of[i], value, single, some, many)
-                    for i in range(row_ptr[b], row_ptr[b + 1]):
-                        r = of_row[i]
-                        target[r] += _sum_to(np.int64(bins[other, r]), single, some, many)
+    first_player, feature, origin = first
+    n, most, last = chosen.shape[0], 0, -1
+    for player in chosen[:, 0]:
+        last = max(last, player)
+    slot_of_player = np.full(max(last, players.id.max()) + 1, -1, np.int64)
+    for slot in range(n):
+        slot_of_player[chosen[slot, 0]] = slot
+        most = max(most, n_bins[chosen[slot, 1]])
+    width = (most + _BLOCK - 1) // _BLOCK * _BLOCK
+    row_ptr, of_row = _sort_by_bin(bins[feature], n_bins[feature])
+    lowest, highest = _range_of_outputs(leaves, values)
+    for o in range(values.value.shape[1]):
+        # Outputs are taken one by one; trees of several outputs add to different ones.
+        for output in range(lowest, highest + 1):
+            # What holds for all rows, and what is added from a bin of the first feature on.
+            constant, at_first = np.zeros(n), np.zeros((n_bins[feature], n))
+            single, some = np.zeros(n * width), np.zeros(n * width >> _SHIFT)
+            many = np.zeros(n * width >> (2 * _SHIFT))
+            sums = single, some, many
+            ptr, place, value, event_bin, event_leaf = _list_corners(
+                leaves,
+                first_player,
+                output,
+                o,
+                (paths, players, values, origin),
+                coalitions,
+                events,
+                slot_of_player,
+                width,
+                constant,
+                at_first,
+                sums,
+            )
+            event_ptr, order = _sort_by_bin(event_bin, n_bins[feature])
+            for b in range(n_bins[feature]):
+                for j in range(event_ptr[b], event_ptr[b + 1]):
+                    i, sign = np.int64(event_leaf[order[j]]), 1.0
+                    if i < 0:
+                        i, sign = ~i, -1.0
+                    for c in range(ptr[i], ptr[i + 1]):
+                        _add_at(place[c], sign * value[c], single, some, many)
+                for slot in range(n):
+                    constant[slot] += at_first[b, slot]
+                for j in range(row_ptr[b], row_ptr[b + 1]):
+                    r = of_row[j]
+                    for slot in range(n):
+                        bin_ = np.int64(bins[chosen[slot, 1], r])
+                        total = constant[slot] + _sum_to(slot * width, bin_, single, some, many)
+                        out[chosen[slot, 2] + (output + o) * step, r] += total
 
 
 @helper
-def _range_of_outputs(leaf_of, values):
+def _range_of_outputs(leaves, values):
     """Return the lowest and the highest first output of some leaves; an empty range if there is no leaf."""
     lowest, highest = 0, -1
-    for i in range(leaf_of.shape[0]):
-        output = np.int64(values.output[leaf_of[i]])
+    for i in range(leaves.shape[0]):
+        output = np.int64(values.output[leaves[i]])
         lowest, highest = (output, output) if i == 0 else (min(lowest, output), max(highest, output))
     return lowest, highest
 

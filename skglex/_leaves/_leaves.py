@@ -311,7 +311,7 @@ def _distinct_intervals(
     at = np.minimum(np.searchsorted(keys, other), max(len(keys) - 1, 0))
     found = keys[at] == other
     complement[some[found]] = at[found]
-    bin_of_missing = np.where(has_missing, last[feature], np.iinfo(dtype).max).astype(dtype)
+    bin_of_missing = np.where(has_missing, last[feature].astype(dtype), dtype(np.iinfo(dtype).max))
     return (feature, lo, hi, bin_of_missing), complement, number
 
 

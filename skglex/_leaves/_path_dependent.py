@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from skglex._kernels.arguments import QuadratureRules, RankedSubsets, ShapleyRows
 from skglex._kernels.coalitions import coalitions_from_ratios, ranked_from_ratios
 from skglex._kernels.long_paths import add_shapley_by_quadrature
+from skglex._kernels.subset_sums import MOST_PLAYERS
+from skglex._kernels.tree_products import add_shapley_by_products
 from skglex._leaves._games import LeafGames
 from skglex._leaves._leaves import LeafEnsemble
 from skglex._leaves._weighting import most_states, split_leaves
@@ -19,6 +21,9 @@ from skglex._utils import Execution
 
 if TYPE_CHECKING:
     from skglex._leaves._leaf_sum import LeafSum
+
+# Most players of a leaf whose cluster of leaves is large, so that a row costs little.
+_SHARING_PLAYERS = 10
 
 
 @dataclass(frozen=True)
@@ -76,11 +81,51 @@ class PathDependent:
 
     def shapley_walks(
         self, games: LeafGames, margins: LeafSum, bins: NDArray[np.unsignedinteger], layout: ShapleyRows
-    ) -> None:
-        """Return None: there are no background rows at hand (see `Weighting`)."""
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], NDArray[np.int64]] | None:
+        """Return the kernel that solves trees by products, and the trees that have many players (see `Weighting`)."""
+        ensemble, n_rows = games.ensemble, bins.shape[1]
+        if ensemble.trees is None or ensemble.cover_ratio is None or not n_rows or not ensemble.n_leaves:
+            return None
+        n_players, roots, first = games.players.n_players, ensemble.trees.roots, ensemble.tree_ptr[:-1]
+        most = np.maximum.reduceat(n_players, first)
+        by_leaf = np.add.reduceat(_cost_of_leaves(int(most.max()), n_rows, layout.pairs)[n_players], first)
+        mean = np.add.reduceat(n_players, first) / np.diff(ensemble.tree_ptr)
+        by_tree = np.diff(roots) * _cost_of_edge((most + 1) // 2, mean, n_rows, layout.pairs)
+        # A cover ratio of zero leaves no product to divide by.
+        divisible = np.minimum.reduceat(ensemble.cover_ratio, roots[:-1]) > 0
+        trees = np.flatnonzero((by_tree < by_leaf) & divisible)
+        if not len(trees):
+            return None
+        rules = _quadrature_rules((int(most[trees].max()) + 1) // 2)
+        of_feature, n_bins = games.players.player_of_feature, ensemble.grid.n_bins
+        args = ensemble.trees, ensemble.cover_ratio, ensemble.leaf_values, of_feature, n_bins, rules
+        return add_shapley_by_products, args, trees
 
     def prepare_copies(self, games: LeafGames, fill_tables: Callable[[], object]) -> None:
         """Do nothing: the cover ratios are part of every copy."""
+
+
+def _cost_of_leaves(most: int, n_rows: int, pairs: bool) -> NDArray[np.float64]:
+    """Estimate the nanoseconds of solving a leaf for all rows, by its number of players: up to ``most``."""
+    k = np.arange(most + 1.0)
+    half, size = np.ceil(k / 2), 2.0 ** np.minimum(k, MOST_PLAYERS)
+    of_row = np.where(k <= _SHARING_PLAYERS, 0.5, 1.5) * (k * k / 4 if pairs else k)
+    by_sums = (4.0 if pairs else 3.0) * size * (0.12 * k + 1.0) + n_rows * of_row
+    by_sums[k > MOST_PLAYERS] = np.inf
+    by_pattern = n_rows * (half * k * (k if pairs else 3.0) + 30.0)
+    return np.asarray(2000.0 + np.minimum(by_sums, by_pattern))
+
+
+def _cost_of_edge(
+    half: NDArray[np.int64], n_players: NDArray[np.float64], n_rows: int, pairs: bool
+) -> NDArray[np.float64]:
+    """Estimate the nanoseconds that an edge of a tree takes for all rows, by the quadrature nodes of the tree.
+
+    Interactions take more, by the players on the path.
+    """
+    n_blocks = np.ceil(n_rows / 128)
+    cost = 40.0 * half + 200.0 * n_blocks + 0.55 * half * n_rows
+    return np.asarray(cost + 0.75 * n_players * (60.0 * n_blocks + 0.3 * half * n_rows) * pairs)
 
 
 def _path_ratio(ensemble: LeafEnsemble) -> NDArray[np.float64]:

@@ -64,8 +64,8 @@ class Weighting(Protocol):
 
     def shapley_walks(
         self, games: LeafGames, margins: LeafSum, bins: NDArray[np.unsignedinteger], layout: ShapleyRows
-    ) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
-        """Return a kernel that solves trees, and its arguments, if that is cheaper than solving leaves; else None.
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], NDArray[np.int64]] | None:
+        """Return a kernel that solves trees, its arguments, and the trees that take less time so; None for no trees.
 
         It is called as `shapley_kernel`, with trees for leaves.
         """

@@ -33,6 +33,7 @@ from skglex._leaves import (
     LeafSum,
     PathDependent,
     _empirical,
+    _path_dependent,
     assign_players,
     group_patterns,
 )
@@ -450,8 +451,8 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time, monkeypa
     (`sums_are_cheaper`, `comparison_cost`, `weights_of_rows`, `weights_of_ratios`, `fill_sums`, `rows_of_leaf`,
     `add_from_sums`) in clusters of leaves (`cluster_space`, `grow_cluster`, `clear_cluster`, `find_codes`,
     `count_background`, `find_met_players`, `weights_of_states`, `columns_of_leaf`, `add_table_to_rows`).
-    Walks along the trees
-    (`add_shapley_by_walks`, `rows_of_bins`) give the same.
+    Walks along the trees (`add_shapley_by_walks`, `rows_of_bins`) and products along the trees
+    (`add_shapley_by_products`) give the same.
     """
     decomposition = decompose(plain, players, weighting, 6)
     n = decomposition.n_players
@@ -466,13 +467,19 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time, monkeypa
             part = np.zeros((len(got), bins.shape[1]))
             solve = sums._weights.weighting.shapley_kernel(sums._games, leaves, bins.shape[1])
             sums._add_anew(*solve, leaves, bins, part, DEFAULT_EXECUTION)
-            if rows_at_a_time == 1 and weighting == "empirical":
+            if rows_at_a_time == 1 or (rows_at_a_time == 4000 and weighting == "path_dependent"):
                 monkeypatch.setattr(_empirical, "_step_cost", lambda n: 0.0)
+                monkeypatch.setattr(_path_dependent, "_cost_of_edge", lambda half, *_: np.zeros(len(half)))
                 walk = sums._weights.weighting.shapley_walks(
                     sums._games, decomposition.margins, bins, sums._layout
                 )
-                again, trees = np.zeros_like(part), np.arange(len(plain.ensemble.tree_ptr) - 1)
-                sums._add_anew(*walk, trees, bins, again, DEFAULT_EXECUTION)
+                again = np.zeros_like(part)
+                sums._add_anew(*walk, bins, again, DEFAULT_EXECUTION)
+                # Trees with a cover of zero are left to the leaves.
+                tree_of = np.searchsorted(plain.ensemble.tree_ptr, leaves, side="right") - 1
+                rest = leaves[~np.isin(tree_of, walk[2])]
+                assert len(rest) == 0 or (plain.ensemble.cover_ratio == 0).any()
+                sums._add_anew(*solve, rest, bins, again, DEFAULT_EXECUTION)
                 assert_allclose(again, part, rtol=0, atol=plain.atol)
             got[:, start : start + rows_at_a_time] = part[:, : plain.bins.shape[1]]
         got = got.reshape(plain.ensemble.n_outputs, *(n,) * (1 + pairs), plain.bins.shape[1])
