@@ -47,6 +47,7 @@ from skglex._leaves import (
     Weighting,
     require_equal,
     rounding_of,
+    sum_leaves,
 )
 from skglex._readers import SourceModel, describe_subclass, is_side_by_side, steps_of
 from skglex._utils import Execution, budgets, check_memory, warn_user
@@ -316,14 +317,15 @@ class FittedModel:
 
     def check_additivity(self, Xt: Any, background: Background, background_rows: NDArray[np.int64]) -> None:
         """Raise an AdditivityError unless the leaves add up to the model's margin on background rows."""
-        # Without its trees, the ensemble adds up leaves, from which the components are computed.
-        leaves = replace(self.source.ensemble, trees=None)
-        affordable = budgets.checked_conditions // max(len(leaves.leaf_condition), 1)
+        # The leaves are added up without the trees, since the components are computed from them.
+        ensemble = self.source.ensemble
+        affordable = budgets.checked_conditions // max(len(ensemble.leaf_condition), 1)
         n = max(100, min(_CHECKED_ROWS, affordable))
         positions = np.unique(np.linspace(0, len(background_rows) - 1, n).astype(int))
         rows = background_rows[positions]
-        leaf_margin = LeafSum(leaves)(np.ascontiguousarray(background.bins[:, positions])).T
-        rounding = rounding_of(self.source.ensemble)
+        bins = np.ascontiguousarray(background.bins[:, positions])
+        leaf_margin = (LeafSum(ensemble)(bins) if ensemble.trees is None else sum_leaves(ensemble, bins)).T
+        rounding = rounding_of(ensemble)
         cause = describe_subclass(self.model)
         require_equal(self.model_margin(Xt, rows), leaf_margin, rounding, rows, "leaves", "fit", cause)
 

@@ -289,3 +289,44 @@ def add_near_misses(sets, conditions, paths, players, wanted, ranks, out):
                 _gather_words(k, words, met, row_of, some_met)
                 some_left = left.ravel()[: (n + 1) * size].reshape(n + 1, size)
                 _count_sets(n, k, some_met, every, choose, equal, some_left, pick, leaf_weight)
+
+
+@kernel
+def add_leaves(sets, conditions, paths, values, start, out):
+    """Add the value of every leaf to the rows of a block that meet all of its conditions.
+
+    The block begins with row ``start`` of ``out``.
+
+    Parameters
+    ----------
+    sets : BitSets
+    conditions : Conditions
+    paths : Paths
+    values : LeafValues
+    start : int
+    out : ndarray of shape (n_outputs, n_rows), float64
+    """
+    n_used_features, n_words = sets.n_bins.shape[0], sets.bits.shape[1]
+    current, met = np.full(n_used_features, -1, np.int64), np.empty((n_used_features, n_words), np.uint64)
+    reached = np.empty(n_words, np.uint64)
+    for leaf in range(paths.ptr.shape[0] - 1):
+        for w in range(n_words):
+            reached[w] = ~np.uint64(0)
+        for e in range(paths.ptr[leaf], paths.ptr[leaf + 1]):
+            c = paths.condition[e]
+            s = np.int64(conditions.feature[c])
+            rows = met[s]
+            if current[s] != c:
+                current[s] = c
+                find_rows(c, conditions, sets, rows)
+            for w in range(n_words):
+                reached[w] &= rows[w]
+        for w in range(n_words):
+            word = reached[w]
+            while word:
+                low = word & (~word + np.uint64(1))
+                word ^= low
+                r = 64 * w + position_of(low)
+                if r < sets.n_rows:  # A leaf without conditions has all bits.
+                    for o in range(values.value.shape[1]):
+                        out[values.output[leaf] + o, start + r] += values.value[leaf, o]

@@ -13,7 +13,7 @@ from skglex._leaves._coalition_weights import CoalitionWeights
 from skglex._leaves._empirical import Empirical
 from skglex._leaves._games import LeafGames
 from skglex._leaves._grid import Grid
-from skglex._leaves._leaf_sum import LeafSum
+from skglex._leaves._leaf_sum import LeafSum, sum_leaves
 from skglex._leaves._leaves import LeafEnsemble, collect_conditions
 from skglex._leaves._path_dependent import PathDependent
 from skglex._leaves._patterns import GROUP_BITS, PatternGroups, group_patterns
@@ -47,5 +47,6 @@ __all__ = [
     "one_feature_each",
     "require_equal",
     "rounding_of",
+    "sum_leaves",
     "warn_of_small_background",
 ]

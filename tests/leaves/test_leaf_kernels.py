@@ -36,6 +36,7 @@ from skglex._leaves import (
     _path_dependent,
     assign_players,
     group_patterns,
+    sum_leaves,
 )
 from skglex._leaves._patterns import GROUP_BITS
 from skglex._utils import DEFAULT_EXECUTION, budgets
@@ -334,6 +335,16 @@ def test_sums_of_leaves(plain, weighting, engine, n_rows, monkeypatch):
             expected += leaf.value[:, None] * plain.met(leaf, kept, bins) * others
         got = average_out(plain.ensemble, plain.weighting(weighting), keep)(bins)
         assert_allclose(got, expected, rtol=0, atol=plain.atol)
+
+
+@pytest.mark.parametrize("n_rows", [1, 40, 130])
+def test_sums_of_leaves_by_bit_sets(plain, n_rows):
+    """Test `add_leaves`: leaves add up to the margin without the trees, also in several words of bits."""
+    bins = np.tile(plain.bins, 4)[:, :n_rows].copy()
+    expected = np.repeat(plain.ensemble.base[:, None], n_rows, axis=1)
+    for leaf in plain.leaves:
+        expected += leaf.value[:, None] * plain.met(leaf, list(leaf.inside), bins)
+    assert_allclose(sum_leaves(plain.ensemble, bins), expected, rtol=0, atol=plain.atol)
 
 
 def decompose(plain, players, weighting, max_order):
