@@ -602,6 +602,8 @@ class OpenEdges(NamedTuple):
     change : ndarray of shape (n_quadrature_nodes, n_rows), float64
     sums : ndarray of shape (2, n_rows), float64
         Work space.
+    last : ndarray of shape (n_players,), int64
+        Depth of the last edge of each player; 0 for none.
     """
 
     edge: NDArray[np.int64]
@@ -613,6 +615,7 @@ class OpenEdges(NamedTuple):
     total: NDArray[np.float64]
     change: NDArray[np.float64]
     sums: NDArray[np.float64]
+    last: NDArray[np.int64]
 
 
 # -- patterns ---------------------------------------------------------------------------------

@@ -193,6 +193,12 @@ def _push(waiting, n, node, n_slots, first, last, top):
 
 
 @helper
+def _pop(waiting, n):
+    """Return a node that waited, its lists, and the end of the rows in use."""
+    return waiting[n, 0], waiting[n, 2], waiting[n, 3], waiting[n, 4]
+
+
+@helper
 def _sizes(some_trees, trees, leaves, n_players, player_of_feature):
     """Return the largest number of nodes of some trees, the largest of players of some leaves, and that of players."""
     n_nodes, most, n = 0, 1, 0
@@ -356,12 +362,7 @@ def add_near_misses_by_walks(
             n_waiting = _push(waiting, 0, 0, 0, 0, 1, n_rows)
         while n_waiting > 0:
             n_waiting -= 1
-            i, first, last, top = (
-                waiting[n_waiting, 0],
-                waiting[n_waiting, 2],
-                waiting[n_waiting, 3],
-                waiting[n_waiting, 4],
-            )
+            i, first, last, top = _pop(waiting, n_waiting)
             while n_slots > waiting[n_waiting, 1]:
                 n_slots -= 1
                 slot_of[player_of_slot[n_slots]] = -1

@@ -16,7 +16,8 @@ import numpy as np
 from skglex._kernels.arguments import OpenEdges, TreeEdges
 from skglex._kernels.compilation import helper, inlined, kernel
 
-_ROWS = 128  # Rows of a block: their products at a few nodes stay in cache.
+# Most rows of a block, whose products at a few nodes stay in cache, and most numbers that are held for it.
+_ROWS, _NUMBERS = 128, 1 << 22
 
 
 @helper
@@ -81,18 +82,19 @@ def _fill_factors(n, nodes, half, edges):
 
 
 @helper
-def _open_edges(depth, half, width):
+def _open_edges(depth, half, width, rows, last):
     """Return empty arrays for the edges on the way to a node."""
     return OpenEdges(
         np.zeros(depth + 1, np.int64),
         np.zeros(depth + 1, np.int64),
         np.zeros(depth + 1, np.bool_),
-        np.empty((depth + 1, _ROWS), np.int64),
+        np.empty((depth + 1, rows), np.int64),
         np.zeros(depth + 1, np.bool_),
-        np.empty((depth + 1, half, _ROWS)),
-        np.empty((depth + 1, width, half, _ROWS)),
-        np.empty((half, _ROWS)),
-        np.empty((2, _ROWS)),
+        np.empty((depth + 1, half, rows)),
+        np.empty((depth + 1, width, half, rows)),
+        np.empty((half, rows)),
+        np.empty((2, rows)),
+        last,
     )
 
 
@@ -208,13 +210,11 @@ def _add_pair(start, n, met, factor, change, sums, target):
 
 
 @helper
-def _solve_rows(
-    start, n, bins, trees, cover_ratio, value, n_bins, rule, edges, open_edges, layout, last, out
-):
+def _solve_rows(start, n, bins, trees, cover_ratio, value, n_bins, rule, edges, open_edges, layout, out):
     """Add what one tree gives to a block of rows."""
     weights, unmet, n_nodes = rule
     node, parent, depth_of, is_left, player_of, _, factor = edges
-    edge, earlier, is_last, met, some_met, product, total, change, sums = open_edges
+    edge, earlier, is_last, met, some_met, product, total, change, sums, last = open_edges
     width, n_players, pairs = value.shape[1], layout.n_players, layout.pairs
     n_columns = n_players * n_players if pairs else n_players
     for q in range(product.shape[1]):
@@ -313,22 +313,11 @@ def add_shapley_by_products(
         _fill_factors(n, rules.nodes[half], half, edges)
         for q in range(half):
             unmet[q] = -1.0 / (1.0 - rules.nodes[half, q])
-        open_edges, rule = _open_edges(depth, half, width), (rules.weights[half], unmet, n)
+        rows = min(n_rows, max(1, min(_ROWS, _NUMBERS // ((depth + 1) * (width + 1) * half))))
+        open_edges, rule = _open_edges(depth, half, width, rows, last), (rules.weights[half], unmet, n)
         per_output = layout.n_players * layout.n_players if layout.pairs else layout.n_players
         of_tree = out[values.output[trees.leaf[edges.node[n - 1]]] * per_output :]
-        for start in range(0, n_rows, _ROWS):
-            m = min(_ROWS, n_rows - start)
-            args = (
-                bins,
-                trees,
-                cover_ratio,
-                values.value,
-                n_bins,
-                rule,
-                edges,
-                open_edges,
-                layout,
-                last,
-                of_tree,
-            )
+        for start in range(0, n_rows, rows):
+            m = min(rows, n_rows - start)
+            args = bins, trees, cover_ratio, values.value, n_bins, rule, edges, open_edges, layout, of_tree
             _solve_rows(start, m, *args)
