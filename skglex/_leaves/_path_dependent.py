@@ -93,7 +93,7 @@ class PathDependent:
         by_tree = np.diff(roots) * _cost_of_edge((most + 1) // 2, mean, n_rows, layout.pairs)
         # A cover ratio of zero leaves no product to divide by.
         divisible = np.minimum.reduceat(ensemble.cover_ratio, roots[:-1]) > 0
-        trees = np.flatnonzero((by_tree < by_leaf) & divisible)
+        trees = np.flatnonzero((by_tree < by_leaf) & divisible & (most > layout.pairs))
         if not len(trees):
             return None
         rules = _quadrature_rules((int(most[trees].max()) + 1) // 2)
