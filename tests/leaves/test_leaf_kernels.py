@@ -484,11 +484,13 @@ def test_shapley_sums(plain, players, weighting, pairs, rows_at_a_time, monkeypa
                 walk = sums._weights.weighting.shapley_walks(
                     sums._games, decomposition.margins, bins, sums._layout
                 )
-                again = np.zeros_like(part)
-                sums._add_anew(*walk, bins, again, DEFAULT_EXECUTION)
+                again, trees = np.zeros_like(part), []
+                if walk is not None:
+                    sums._add_anew(*walk, bins, again, DEFAULT_EXECUTION)
+                    trees = walk[2]
                 # Trees with a cover of zero are left to the leaves.
                 tree_of = np.searchsorted(plain.ensemble.tree_ptr, leaves, side="right") - 1
-                rest = leaves[~np.isin(tree_of, walk[2])]
+                rest = leaves[~np.isin(tree_of, trees)]
                 assert len(rest) == 0 or (plain.ensemble.cover_ratio == 0).any()
                 sums._add_anew(*solve, rest, bins, again, DEFAULT_EXECUTION)
                 assert_allclose(again, part, rtol=0, atol=plain.atol)
