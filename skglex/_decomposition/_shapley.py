@@ -77,8 +77,8 @@ class ShapleySums:
         if walks is not None:
             self._add_anew(*walks, bins, part, execution)
             n_leaves = np.diff(self._games.ensemble.tree_ptr)
-            is_left = ~np.isin(np.arange(len(n_leaves)), walks[2])
-            leaves = leaves & np.repeat(is_left, n_leaves)
+            remains = ~np.isin(np.arange(len(n_leaves)), walks[2])
+            leaves = leaves & np.repeat(remains, n_leaves)
         elif self._keeps_tables or not self._weights.weighting.solves_leaves:
             leaves = leaves & self._games.players.long_path
             for tables in self._tables(execution):

@@ -212,7 +212,7 @@ def _sizes(some_trees, trees, leaves, n_players, player_of_feature):
 
 
 @helper
-def _with_room(numbers, n, needed):
+def with_room(numbers, n, needed):
     """Return an array that holds the first n rows of another one, and has at least as many rows as are needed."""
     if needed <= numbers.shape[0]:
         return numbers
@@ -372,9 +372,9 @@ def add_near_misses_by_walks(
                 slot_of[player], player_of_slot[n_slots] = n_slots, player
                 n_slots += 1
             slot = slot_of[player]
-            arena = _with_room(arena, top, top + 4 * _n_rows_of(first, last, lists) + 2)
-            lists = _with_room(lists, last, last + 4 * (last - first))
-            waiting = _with_room(waiting, n_waiting, n_waiting + 2)
+            arena = with_room(arena, top, top + 4 * _n_rows_of(first, last, lists) + 2)
+            lists = with_room(lists, last, last + 4 * (last - first))
+            waiting = with_room(waiting, n_waiting, n_waiting + 2)
             if nodes[i, _FIRST] >= 0:
                 inner = nodes[nodes[i, _LEFT], _KIND] == _SPLIT or nodes[nodes[i, _RIGHT], _KIND] == _SPLIT
                 args = (

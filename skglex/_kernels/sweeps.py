@@ -8,6 +8,7 @@ share the first feature are swept together, because they come from the same leav
 import numpy as np
 
 from skglex._kernels.compilation import helper, kernel
+from skglex._kernels.near_miss_walks import with_room
 
 _SHIFT = 5  # Sums of 32 bins, and of 32 times 32, make a sum up to a bin short.
 # Sums of one component begin at a multiple of this.
@@ -36,16 +37,6 @@ def _add_at(place, value, single, some, many):
     single[place] += value
     some[place >> np.uint64(_SHIFT)] += value
     many[place >> np.uint64(2 * _SHIFT)] += value
-
-
-@helper
-def _longer(numbers, n, needed):
-    """Return an array that holds the first n numbers of another one, and has room for as many as are needed."""
-    if needed <= numbers.shape[0]:
-        return numbers
-    out = np.empty(2 * needed, numbers.dtype)
-    out[:n] = numbers[:n]
-    return out
 
 
 @helper
@@ -89,8 +80,8 @@ def _list_corners(
             events.ptr[first - origin + 1],
         )
         none, one = v * weight[0], -v * weight[1 + p if ranked else 1 << p]
-        event_bin = _longer(event_bin, n_events, n_events + x1 - x0)
-        event_leaf = _longer(event_leaf, n_events, n_events + x1 - x0)
+        event_bin = with_room(event_bin, n_events, n_events + x1 - x0)
+        event_leaf = with_room(event_leaf, n_events, n_events + x1 - x0)
         for x in range(x0, x1):
             event_bin[n_events], event_leaf[n_events] = events.bin[x], i if events.sign[x] > 0 else ~i
             n_events += 1
@@ -104,7 +95,7 @@ def _list_corners(
             constant[slot] += none
             for x in range(x0, x1):
                 at_first[events.bin[x], slot] += one * events.sign[x]
-            place, value = _longer(place, n, n + y1 - y0), _longer(value, n, n + y1 - y0)
+            place, value = with_room(place, n, n + y1 - y0), with_room(value, n, n + y1 - y0)
             for y in range(y0, y1):
                 place[n], value[n] = slot * width + events.bin[y], both * events.sign[y]
                 _add_at(place[n], other * events.sign[y], sums[0], sums[1], sums[2])

@@ -404,7 +404,7 @@ def test_tables(plain, players, weighting, max_order):
 @pytest.mark.parametrize("n_rows", [10, 40, 600])
 @weightings
 def test_streamed_components(plain, players, weighting, max_order, n_rows, monkeypatch):
-    """Test `stream_components` for few rows, `add_components_by_state` and `sweep_pairs` for many."""
+    """Test `stream_components` for few rows, `add_components_by_state` and `sweep_pairs` (`with_room`) for many."""
     listed = decompose(plain, players, weighting, max_order).listed
     index = listed.index
     monkeypatch.setattr(budgets, "table_cells", 0)
